@@ -56,7 +56,7 @@ def _results(ops: pd.DataFrame, tensors: pd.DataFrame) -> Iterator[Result]:
     by_op: dict[int, tuple[list[_Tensor], list[_Tensor]]] = {}
     for op_id, role, row in zip(tensors["op_id"].tolist(), tensors["role"].tolist(), columns, strict=True):
         by_op.setdefault(op_id, ([], []))[role == "output"].append(_Tensor(*row))
-    rows = ops[["op", "module", "phase", "source", "arguments"]].astype(object).to_dict("records")
+    rows = {column: ops[column].astype(object).tolist() for column in ("op", "module", "phase", "source", "arguments")}
     latest: dict[int, int] = {}  # by tensor_id
     count = calls = 0
     for op_id, (inputs, made) in sorted(by_op.items()):
@@ -68,7 +68,7 @@ def _results(ops: pd.DataFrame, tensors: pd.DataFrame) -> Iterator[Result]:
                 yield _result(count, kind, name, tensor)
                 count += 1
         sources = tuple(latest[tensor.tensor_id] for tensor in inputs)
-        texts = {column: text if isinstance(text, str) else None for column, text in rows[op_id].items()}
+        texts = {name: held[op_id] if isinstance(held[op_id], str) else None for name, held in rows.items()}
         for tensor in made:
             name = f"{str(texts['op']).removeprefix('aten.').partition('.')[0]}_{count}"
             more = {"call": calls, "position": tensor.position, "sources": sources, **texts}

@@ -67,11 +67,11 @@ def summed_at(call: Call, place: tuple[int, int], numel: int) -> float:
         return 1.0
     packet = call.traits.packet
     if packet in NORMALISING and place[0] == 0:
-        return _normalised_over(call) / NORMALISING[packet]
+        return _normalized_over(call) / NORMALISING[packet]
     return summed(input_numels(call, *place), numel)
 
 
-def _normalised_over(call: Call) -> float:
+def _normalized_over(call: Call) -> float:
     """How many numbers share the sum that each of them is divided by, or the mean that is taken from them."""
     arguments = bound(call.traits.func, call.args, call.kwargs)
     values = call.tensors()[0]

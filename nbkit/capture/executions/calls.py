@@ -181,7 +181,7 @@ class Calls:
             typed = memory.view(geometry.dtype) if geometry.dtype != dtype else memory
             part = self._tensor(Held(result, of_piece, view.device), replaced, made)
             fill(typed.as_strided(geometry.shape, geometry.stride or (), geometry.offset), part)
-        return memory.as_strided(view.geometry.shape, view.geometry.stride, view.geometry.offset)
+        return memory.as_strided(view.geometry.shape, view.geometry.stride or (), view.geometry.offset)
 
 
 def _on_copies(call: Call, traits: OpTraits, args: Any, kwargs: Any) -> tuple[Any, Any]:

@@ -49,10 +49,10 @@ class Backend:
         return compiled
 
     def _interpreted(self, prefix: str, phase: str, module: GraphModule, inputs: Any) -> Callable[..., Any]:
-        from torch._functorch.aot_autograd import make_boxed_func
+        def run(args: list[Any]) -> Any:
+            given = (*args,)
+            args.clear()  # what only the graph needs lives no longer than that
+            return NodeInterpreter(module, self.observer, prefix, phase).run(*given)
 
-        def run(*args: Any) -> Any:
-            return NodeInterpreter(module, self.observer, prefix, phase).run(*args)
-
-        boxed: Callable[..., Any] = make_boxed_func(run)
-        return boxed
+        run._boxed_call = True  # type: ignore[attr-defined]  # AOTAutograd hands over a list that may be emptied
+        return run

@@ -132,16 +132,6 @@ class Memory:
         if not (tensor.is_leaf and tensor.requires_grad):
             self.objects[id(tensor)] = (ref(tensor), known)
 
-    def _covering(self, block: Block, geometry: Geometry) -> list[tuple[Geometry, int]] | None:
-        """Returns all that is known of the memory of a view that is met for the first time, in order."""
-        same = [(view, *entry) for view, entry in block.views.items() if view.dtype == geometry.dtype]
-        if not same or geometry.stride is None:
-            return None
-        return None
-
-    def _is_covered(self, block: Block, pieces: list[tuple[Geometry, int]]) -> bool:
-        return bool(pieces)
-
 
 def _holder(tensor: Tensor) -> Any:
     try:

@@ -49,8 +49,8 @@ def _tensors(path: str, value: Any, depth: int = DEPTH) -> Iterator[Named]:
 def _items(value: Any) -> list[tuple[str, Any]]:
     if isinstance(value, Mapping):
         return [(f"[{key!r}]", item) for key, item in value.items()]
-    if hasattr(value, "_fields") and isinstance(value, tuple):
-        return [(f".{name}", item) for name, item in zip(value._fields, value, strict=True)]
+    if isinstance(value, tuple) and (names := getattr(value, "_fields", None)) is not None:
+        return [(f".{name}", item) for name, item in zip(names, value, strict=True)]
     if isinstance(value, list | tuple):
         return [(f"[{number}]", item) for number, item in enumerate(value)]
     if is_dataclass(value):

@@ -44,6 +44,7 @@ class ExecutionObserver(Observer):
         self.op_ids: np.ndarray = np.zeros(0, dtype=np.int64)
         self.named: list[NamedTensor] = []
         self.place: Place | None = None  # the node of the graph that runs
+        self.failed: Place | None = None
         self.unknown: set[int] = set()  # results of empty() and their views: any bits
         self.labels: list[str] = []
         self.model: torch.nn.Module | None = None  # that is going to run
@@ -200,8 +201,8 @@ class ExecutionObserver(Observer):
         return self._add(tensor, call, 0, self._name("written"), has_values)
 
     def where(self) -> str:
-        """Returns the node that runs, as the end of a sentence."""
-        return "" if self.place is None else f" at {self.place.prefix}{self.place.node.name}"
+        """Returns the node that failed, as the end of a sentence."""
+        return "" if self.failed is None else f" at {self.failed.prefix}{self.failed.node.name}"
 
     def notes(self) -> list[str]:
         """Returns sentences about what is missing."""

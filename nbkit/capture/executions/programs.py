@@ -37,8 +37,13 @@ class NodeInterpreter(Interpreter):
         """Runs a node; nodes that only name what others have made or hold add no results."""
         place, outer = Place(n, self.prefix, self.phase), self.observer.place
         self.observer.place = place
-        value = super().run_node(n)
-        self.observer.place = outer  # a node that fails stays the last
+        try:
+            value = super().run_node(n)
+        except Exception:
+            self.observer.failed = self.observer.failed or place  # the innermost
+            raise
+        finally:
+            self.observer.place = outer
         if n.op not in ("placeholder", "get_attr", "output"):
             self.observer.name_by(place, list(tensors_in(value)))
         return value

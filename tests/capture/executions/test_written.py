@@ -165,4 +165,5 @@ def test_memory_of_the_user_is_put_back() -> None:
     execution = torch_execution(step, (cache, torch.ones(3)))
     assert cache.tolist() == torch.zeros(4, 3).tolist()
     assert output(execution).tolist() == [[0.0] * 3, [2.0] * 3]
+    assert one(execution, "written").sources == (0, one(execution, "copy_").result_id)
     runs_again(execution)

@@ -85,7 +85,7 @@ def _norms(side: Side, tail: Tail) -> Iterator[Variant]:
             if own is None:
                 continue
             weight, bias = _fitted(rows / np.sqrt(squares + own), tail.value)
-            text = f"The {{here}} one normalises {name} before it goes on, the {{there}} one does not."
+            text = f"The {{here}} one normalizes {name} before it goes on, the {{there}} one does not."
             yield "norm_place", text, value
             for epsilon in EPSILONS:
                 if epsilon != own:

@@ -66,7 +66,7 @@ def _moved(case: Case) -> Kind | None:
 
 
 def missing_before_norm(case: Case) -> Kind | None:
-    """Tests whether one side normalises a sum, and the other one term of it alone."""
+    """Tests whether one side normalizes a sum, and the other one term of it alone."""
     if len(case.shape) < 2 or case.shape[-1] < 4:
         return None
     left, right = _rows(case.left), _rows(case.right)

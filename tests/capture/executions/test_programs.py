@@ -1,0 +1,109 @@
+"""Graphs run node by node: exported programs, graph modules, and what torch.compile is given."""
+
+import torch
+from torch import Tensor, nn
+
+from nbkit.capture.executions.torch_execution import torch_execution
+from sample_models.llama import LLAMA_TINY, Llama
+from tests.capture.executions.helper import one, output, runs_again, runs_from_inputs
+
+
+def mlp() -> nn.Sequential:
+    return nn.Sequential(nn.Linear(4, 8), nn.ReLU(inplace=True), nn.Linear(8, 2))
+
+
+class Split(nn.Module):
+    def forward(self, x: Tensor) -> dict[str, Tensor]:
+        first, second = x.split(2, dim=1)
+        return {"sum": first + second, "first": first}
+
+
+def test_results_of_a_program_have_the_names_of_its_nodes() -> None:
+    model, ids = Llama(LLAMA_TINY), torch.randint(0, 96, (2, 8))
+    program = torch.export.export(model, (ids,))
+    execution = torch_execution(program, (ids,))
+    torch.testing.assert_close(output(execution), model(ids))
+    names = {result.name for result in execution.results}
+    ops = {n.name for n in program.graph.nodes if n.op == "call_function" and "getitem" not in n.name}
+    assert {name for name in ops if not name.startswith(("split", "chunk", "_assert"))} <= names
+    linear = one(execution, "linear")
+    assert (linear.op, linear.module, linear.phase) == (
+        "aten.linear.default",
+        "model.layers.0.self_attn.q_proj",
+        "forward",
+    )
+    assert [execution.results[source].name for source in linear.sources][1] == linear.module + ".weight"
+    assert linear.source is not None and "llama.py:" in linear.source
+    runs_again(execution)
+    runs_from_inputs(execution)
+
+
+def test_the_results_of_one_op_are_named_by_what_picks_them() -> None:
+    x = torch.randn(2, 4)
+    execution = torch_execution(torch.export.export(Split(), (x,)), (x,))
+    first, second = one(execution, "getitem"), one(execution, "getitem_1")
+    assert (first.call, first.position, second.position) == (second.call, 0, 1)
+    assert execution.outputs == {"sum": one(execution, "add").result_id, "first": first.result_id}
+    assert [result.name for result in execution.results] == ["x", "getitem", "getitem_1", "add"]
+
+
+def test_a_program_has_gradients() -> None:
+    model, x = mlp(), torch.randn(3, 4)
+    execution = torch_execution(torch.export.export(model, (x,)), (x,), backward=True)
+    model(x).mean().backward()
+    torch.testing.assert_close(output(execution, "grad of 0.weight"), model[0].weight.grad)
+    assert one(execution, "linear").op == "aten.addmm.default"
+
+
+def test_a_program_that_fails_is_there_up_to_its_node() -> None:
+    program = torch.export.export(Split(), (torch.ones(2, 4),))
+    (node,) = [node for node in program.graph.nodes if node.name == "add"]
+    node.target = torch.ops.aten.mm.default
+    execution = torch_execution(program, (torch.ones(2, 4, dtype=torch.int64).float()[:, :4],))
+    assert execution.error is None
+    node.target = torch.ops.aten.bmm.default
+    execution = torch_execution(program, (torch.ones(2, 4),))
+    assert execution.error is not None and execution.error.startswith("The run ended early at add with RuntimeError")
+    assert [result.name for result in execution.results] == ["x", "getitem", "getitem_1"]
+
+
+def test_a_graph_module_is_run_by_its_nodes_and_left_as_it_was() -> None:
+    model, x = mlp(), torch.randn(3, 4)
+    graph = torch.fx.symbolic_trace(model)
+    execution = torch_execution(graph, (x,))
+    assert "forward" not in vars(graph)
+    assert [r.name for r in execution.results if r.kind == "input"] == ["input"]
+    assert one(execution, "_2").module == "2"
+    torch.testing.assert_close(output(execution), model(x))
+    runs_again(execution)
+
+
+def test_a_compiled_model_gives_the_ops_of_its_graphs() -> None:
+    model, x = mlp(), torch.randn(3, 4)
+    execution = torch_execution(torch.compile(model), (x,), backward=True)
+    assert execution.error is None and not execution.notes
+    torch.testing.assert_close(output(execution), model(x))
+    model(x).mean().backward()
+    torch.testing.assert_close(output(execution, "grad of 2.weight"), model[2].weight.grad)
+    relu = one(execution, "graph 0/relu")
+    assert (relu.op, relu.module, relu.phase) == ("aten.relu.default", "1", "forward")
+    assert one(execution, "graph 0 backward/mm").phase == "backward"
+    runs_again(execution)
+    runs_from_inputs(execution)
+
+
+def test_between_the_graphs_of_a_compiled_function_ops_are_eager() -> None:
+    def step(x: Tensor) -> Tensor:
+        y = x * 2
+        torch._dynamo.graph_break()
+        return y.exp() + 1
+
+    execution = torch_execution(torch.compile(step), (torch.ones(2),))
+    assert [r.name for r in execution.results] == ["x", "graph 0/mul", "graph 1/exp", "graph 1/add"]
+    assert [r.sources for r in execution.results] == [(), (0,), (1,), (2,)]
+
+
+def test_a_compiled_part_of_a_model_runs_op_by_op() -> None:
+    part = torch.compile(lambda x: x * 2 + 1)
+    execution = torch_execution(lambda x: part(x).relu(), (torch.ones(2),))
+    assert [r.op for r in execution.results[1:]] == ["aten.mul.Tensor", "aten.add.Tensor", "aten.relu.default"]

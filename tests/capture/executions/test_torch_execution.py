@@ -1,0 +1,168 @@
+"""torch_execution: what a model computed, by name, module and source; and that the model is left as it was."""
+
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from nbkit.capture.executions.torch_execution import torch_execution
+from nbkit.errors import OptionError
+from sample_models.llama import LLAMA_TINY, Llama
+from tests.capture.executions.helper import one, output, runs_again, runs_from_inputs, value
+
+
+class Normalized(nn.Module):
+    """Writes in place, counts batches and drops out."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first = nn.Linear(4, 8)
+        self.norm = nn.BatchNorm1d(8)
+        self.relu = nn.ReLU(inplace=True)
+        self.dropout = nn.Dropout(0.5)
+        self.calls = 0
+
+    def forward(self, x: Tensor) -> Tensor:
+        self.calls += 1
+        made: Tensor = self.dropout(self.relu(self.norm(self.first(x))))
+        return made
+
+
+def test_a_llama_gives_its_logits_and_runs_again() -> None:
+    model, ids = Llama(LLAMA_TINY), torch.randint(0, 96, (2, 8))
+    execution = torch_execution(model, (ids,))
+    assert torch.equal(output(execution), model(ids))
+    last = execution.results[execution.outputs["[0]"]]
+    assert (last.op, last.module, last.phase) == ("aten._unsafe_view.default", "lm_head", "forward")
+    assert last.source is not None and "llama.py:" in last.source
+    assert one(execution, "model.layers.1.mlp.up_proj.weight").kind == "parameter"
+    assert one(execution, "ids").kind == "input"
+    runs_again(execution)
+    runs_from_inputs(execution)
+
+
+def test_gradients_are_those_of_torch() -> None:
+    model, ids = Llama(LLAMA_TINY), torch.randint(0, 96, (2, 8))
+    execution = torch_execution(model, (ids,), {"targets": ids}, backward=True)
+    model(ids, ids).backward()
+    for name, parameter in model.named_parameters():
+        assert parameter.grad is not None
+        torch.testing.assert_close(output(execution, f"grad of {name}"), parameter.grad)
+    assert one(execution, "grad of lm_head.weight").phase == "backward"
+    runs_again(execution)
+    runs_from_inputs(execution)
+
+
+def test_the_model_is_left_as_it_was() -> None:
+    model, x = Normalized(), torch.randn(5, 4, requires_grad=True)
+    model(x).sum().backward()
+    assert model.first.weight.grad is not None
+    kept = {name: (tensor, tensor.clone()) for name, tensor in model.state_dict(keep_vars=True).items()}
+    gradient, before = model.first.weight.grad, model.first.weight.grad.clone()
+    random = torch.get_rng_state()
+    torch_execution(model, (x,), backward=True)
+    for name, tensor in model.state_dict(keep_vars=True).items():
+        assert tensor is kept[name][0] and torch.equal(tensor, kept[name][1])
+    assert model.first.weight.grad is gradient and torch.equal(gradient, before)
+    assert model.training and model.calls == 1 and torch.equal(torch.get_rng_state(), random)
+
+
+def test_two_runs_see_the_same_random_numbers_and_batches() -> None:
+    model, x = Normalized(), torch.randn(5, 4)
+    first, second = torch_execution(model, (x,)), torch_execution(model, (x,))
+    assert torch.equal(output(first), output(second)) and bool((output(first) == 0).any())
+    assert one(first, "norm.running_mean").kind == "buffer"
+    assert value(first, "norm.running_mean").tolist() == [0.0] * 8
+    runs_again(first)
+
+
+def test_a_closure_finds_the_modules_that_it_calls() -> None:
+    model, x = nn.Linear(3, 3), torch.ones(2, 3)
+    execution = torch_execution(lambda x: {"hidden": (model(x), model(x * 2)), "x": x}, (x,))
+    assert list(execution.outputs) == ["hidden[0]", "hidden[1]", "x"]
+    assert execution.outputs["x"] == one(execution, "x").result_id
+    assert one(execution, "weight").kind == "parameter"
+    assert one(execution, "addmm").module == ""
+
+
+def test_inputs_are_named_by_their_arguments() -> None:
+    def step(x: Tensor, masks: Any, **more: Tensor) -> Tensor:
+        made: Tensor = x * masks["a"][0] + more["scale"]
+        return made
+
+    execution = torch_execution(step, (torch.ones(2), {"a": [torch.ones(2)]}), {"scale": torch.ones(())})
+    assert [result.name for result in execution.results[:3]] == ["x", "masks['a'][0]", "scale"]
+
+
+def test_a_replaced_value_changes_what_reads_it_and_nothing_else() -> None:
+    def step(x: Tensor) -> tuple[Tensor, Tensor]:
+        doubled = x * 2
+        return (doubled + 1).relu(), x.exp()
+
+    execution = torch_execution(step, (torch.ones(2),))
+    doubled, other = one(execution, "mul").result_id, execution.outputs["[1]"]
+    assert execution.recompute is not None
+    answer = execution.recompute(
+        {doubled: torch.tensor([5.0, -9.0]).numpy()}, [execution.outputs["[0]"], other, doubled]
+    )
+    assert answer[execution.outputs["[0]"]].tolist() == [6.0, 0.0]
+    assert answer[doubled].tolist() == [2.0, 2.0]  # from its own sources
+    assert torch.equal(torch.from_numpy(answer[other]), torch.ones(2).exp())
+    assert execution.value(doubled).tolist() == [2.0, 2.0]  # type: ignore[union-attr]
+
+
+def test_a_replaced_value_of_another_shape_leaves_out_what_reads_it() -> None:
+    execution = torch_execution(lambda x: (x * 2, x + 1), (torch.ones(2),))
+    assert execution.recompute is not None
+    assert execution.recompute({0: torch.ones(3).numpy()}, [1, 2]) == {}
+
+
+def test_an_error_midway_ends_the_run_early() -> None:
+    execution = torch_execution(nn.Sequential(nn.Linear(4, 8), nn.Linear(4, 8)), (torch.ones(2, 4),))
+    assert execution.error is not None
+    assert execution.error.startswith("The run ended early at aten.addmm.default in module 1 with RuntimeError: ")
+    assert one(execution, "addmm").module == "0" and not execution.outputs
+    runs_again(execution)
+
+
+def test_values_that_are_not_kept_are_computed_or_missing() -> None:
+    model, x = Normalized().eval(), torch.randn(5, 4)
+    execution = torch_execution(model, (x,), kept_bytes=300)
+    assert execution.notes == ("The values of 8 results were not kept: together they are too large.",)
+    assert execution.recompute is not None
+    wanted = one(execution, "addmm").result_id
+    torch.testing.assert_close(torch.from_numpy(execution.recompute({}, [wanted])[wanted]), model.first(x))
+
+
+def test_bfloat16_comes_as_float32() -> None:
+    model, x = nn.Linear(4, 4).bfloat16(), torch.randn(2, 4).bfloat16()
+    execution = torch_execution(model, (x,))
+    assert execution.results[execution.outputs["[0]"]].dtype == "bfloat16"
+    assert torch.equal(output(execution), model(x).float())
+    runs_again(execution)
+
+
+def test_what_cannot_be_called_is_said() -> None:
+    with pytest.raises(OptionError, match="A int cannot be run; give a module, a function or an exported program"):
+        torch_execution(3, ())
+    with pytest.raises(OptionError, match="args is a Tensor; give a tuple of the arguments"):
+        torch_execution(nn.Linear(1, 1), torch.ones(1))  # type: ignore[arg-type]
+
+
+def test_without_a_gradient_a_note_says_so() -> None:
+    execution = torch_execution(lambda x: x * 2, (torch.ones(2),), backward=True)
+    assert execution.notes == ("Nothing was backpropagated: no output requires a gradient.",)
+
+
+def test_a_llama_of_transformers() -> None:
+    transformers = pytest.importorskip("transformers")
+    sizes = {"hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 2, "num_attention_heads": 4}
+    model = transformers.LlamaForCausalLM(transformers.LlamaConfig(vocab_size=64, **sizes)).eval()
+    ids = torch.randint(0, 64, (1, 6))
+    execution = torch_execution(model, (), {"input_ids": ids})
+    assert execution.error is None and not execution.notes
+    torch.testing.assert_close(output(execution, "logits"), model(ids).logits)
+    assert sum(".layers[" in name for name in execution.outputs) == 4  # keys and values of each layer
+    runs_again(execution)
+    runs_from_inputs(execution)
