@@ -2,6 +2,7 @@
 
 from collections import deque
 from collections.abc import Callable, Hashable, Iterable
+from functools import partial
 
 import numpy as np
 
@@ -59,7 +60,7 @@ def _same_readers(left: Side, right: Side, first: int, second: int, matches: Mat
         [number for number in side.execution.readers[one] if number not in matches.of(which)]
         for which, (side, one) in enumerate(((left, first), (right, second)))
     ]
-    return single_pairs(*free, lambda number: left.does[number], lambda number: right.does[number])
+    return single_pairs(free[0], free[1], lambda number: left.does[number], lambda number: right.does[number])
 
 
 def single_pairs(
@@ -123,9 +124,7 @@ def _follow(left: Side, right: Side, matches: Matches, differing: tuple[set[int]
                 for which, (numbers, taken) in enumerate(((ours, matches.right_of), (theirs, matches.left_of)))
             ]
             for form in (_form, _loose_form):
-                for pair in single_pairs(
-                    *free, lambda number, form=form: form(left, number), lambda number, form=form: form(right, number)
-                ):
+                for pair in single_pairs(free[0], free[1], partial(form, left), partial(form, right)):
                     if pair[0] not in matches.right_of and pair[1] not in matches.left_of:
                         _add(left, right, *pair, "structure", matches)
                         waiting.append(pair)

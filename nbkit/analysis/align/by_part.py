@@ -102,7 +102,7 @@ def rows_within(part: Array, whole: Array, tolerance: float) -> Ints | None:
             np.moveaxis(value, axis, 0).reshape(value.shape[axis], -1).astype(np.float64)
             for value, axis in ((whole, whole_axis), (part, part_axis))
         ]
-        places = _places(*rows, tolerance)
+        places = _places(rows[0], rows[1], tolerance)
         if places is not None:
             return places
     return None

@@ -75,7 +75,7 @@ def _match_clusters(left: Side, right: Side, matches: Matches, tolerance: float)
         for side, rows in zip((left, right), first, strict=True)
     ]
     groups = [side.numel[rows] for side, rows in zip((left, right), first, strict=True)]
-    found = near(*features, *groups, tolerance)  # type: ignore[misc]
+    found = near(features[0], features[1], groups[0], groups[1], tolerance)
     taken: tuple[set[int], set[int]] = (set(), set())
     for left_cluster, right_cluster in _by_op_too(left, right, clusters, found):
         if left_cluster in taken[0] or right_cluster in taken[1]:
@@ -170,7 +170,7 @@ def _permutation_candidates(
         np.hstack([np.log(np.maximum(of.moments[chosen, :1], 1e-300)), of.moments[chosen, 1:]])
         for of, chosen in ((mine, rows), (other, others))
     ]
-    found = near(*moments, mine.numel[rows], other.numel[others], tolerance)  # type: ignore[misc]
+    found = near(moments[0], moments[1], mine.numel[rows], other.numel[others], tolerance)
     candidates: dict[int, list[int]] = {}
     for first, second in zip(found.left.tolist(), found.right.tolist(), strict=True):
         candidates.setdefault(int(rows[first]), []).append(int(others[second]))
@@ -230,7 +230,8 @@ def _match_again(left: Side, right: Side, matches: Matches, tolerance: float) ->
             np.hstack([of.projections[chosen], np.log(np.maximum(of.moments[chosen, :1], 1e-300))])
             for of, chosen in ((sides[side], rows), (sides[1 - side], others))
         ]
-        found = near(*features, sides[side].numel[rows], sides[1 - side].numel[others], tolerance)  # type: ignore[misc]
+        groups = sides[side].numel[rows], sides[1 - side].numel[others]
+        found = near(features[0], features[1], groups[0], groups[1], tolerance)
         for mine, other in zip(rows[found.left].tolist(), others[found.right].tolist(), strict=True):
             pair = (mine, other) if side == 0 else (other, mine)
             if mine not in matches.of(side) and _values_agree(left, right, *pair, tolerance):

@@ -1,7 +1,7 @@
 """Measures the pairs: how far they are apart, and how much of it begins at the op or the ops in between."""
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -140,12 +140,7 @@ def _second_look(
     if not suspects:
         return {}
     generator = np.random.default_rng(11)
-    changed = {
-        number: value + value * (right.eps[number] * generator.choice([-1.0, 1.0], value.shape)).astype(value.dtype)
-        if value.dtype.kind == "f" and np.isfinite(value).all() and np.abs(value).max(initial=0.0) < HUGEST
-        else value
-        for number, value in given.items()
-    }
+    changed = {number: _rounded(value, right.eps[number], generator) for number, value in given.items()}
     assert right.execution.recompute is not None
     computed = right.execution.recompute(changed, suspects)
     looked = {}
@@ -155,3 +150,10 @@ def _second_look(
             allowed = max(found[number].allowed, SENSITIVITY * sensitivity)
             looked[number] = found[number]._replace(allowed=allowed)
     return looked
+
+
+def _rounded(value: Any, eps: float, generator: np.random.Generator) -> Array:
+    """Returns floating-point values that one rounding has changed; others, and masks, as they are."""
+    if value.dtype.kind != "f" or not np.isfinite(value).all() or np.abs(value).max(initial=0.0) >= HUGEST:
+        return np.asarray(value)
+    return np.asarray(value + value * (eps * generator.choice([-1.0, 1.0], value.shape)).astype(value.dtype))

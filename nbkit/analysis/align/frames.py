@@ -27,10 +27,8 @@ Row = dict[str, Any]
 def frames_of(alignment: Alignment) -> dict[str, pd.DataFrame]:
     """Returns the frames alignment and results of an alignment, and nodes, edges, graph_tensors and parts of both."""
     left, right = alignment.left.execution, alignment.right.execution
-    graphs = merged(
-        *(graph_frames(side, f"{name}: {side.name}") for name, side in (("left", left), ("right", right))),
-        CORRESPONDENCE.frame(),
-    )
+    sides = [graph_frames(side, f"{name}: {side.name}") for name, side in (("left", left), ("right", right))]
+    graphs = merged(sides[0], sides[1], CORRESPONDENCE.frame())
     graphs.pop("correspondence")
     return {"alignment": alignment_frame(alignment), "results": results_frame(left, right), **graphs}
 

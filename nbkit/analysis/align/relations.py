@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import permutations, product
 from math import prod
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -137,7 +138,7 @@ def relative_error(left: Array, right: Array) -> float:
     return 0.0 if size == 0 else size / norm if norm else float("inf")
 
 
-def _error_of_finite(expected: Array, actual: Array) -> float:
+def _error_of_finite(expected: Any, actual: Any) -> float:
     """Returns the error where some numbers are not finite or too large to be squared."""
     is_same = (expected == actual) | (np.isnan(expected) & np.isnan(actual))
     if not np.isfinite(expected[~is_same]).all() or not np.isfinite(actual[~is_same]).all():

@@ -15,9 +15,10 @@ def exported(model: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Expo
     if not isinstance(model, nn.Module):
         raise OptionError(f"only a module can be exported, and this is a {type(model).__name__}.")
     try:
-        return torch.export.export(model, tuple(args), dict(kwargs)).run_decompositions()
+        program: ExportedProgram = torch.export.export(model, tuple(args), dict(kwargs)).run_decompositions()
     except Exception as error:
         raise OptionError(f"{type(model).__name__} cannot be exported by torch.export: {first_line(error)}") from error
+    return program
 
 
 def compiled(model: Any) -> Any:

@@ -1,1 +1,1 @@
-"""Tests kinds of normalisation: another epsilon, and a norm that stands elsewhere."""
+"""Tests kinds of normalization: another epsilon, and a norm that stands elsewhere."""
