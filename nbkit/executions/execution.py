@@ -1,4 +1,4 @@
-"""Execution is one run of a model as a graph of results: what made each, what it read, and what is known of its values."""
+"""Execution is one run of a model as a graph of results: what made each, what it read, what its values are."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace

@@ -1,7 +1,7 @@
-"""Reduces a tensor to numbers by which it is found again in another execution: some see the order of elements, some not.
+"""Reduces a tensor to numbers by which it is found again in another execution: some see the order of elements.
 
-Two tensors that hold the same elements in any order have the same moments. Reshaped ones have the same projections, too,
-and permuted ones the same symmetric projections. Under noise of relative size e, all differ by about e.
+Two tensors that hold the same elements in any order have the same moments. Reshaped ones have the same projections,
+too, and permuted ones the same symmetric projections. Under noise of relative size e, all differ by about e.
 """
 
 from functools import lru_cache

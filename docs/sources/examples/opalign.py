@@ -15,7 +15,7 @@ class Mine(torch.nn.Module):
 torch.manual_seed(0)
 theirs = torch.nn.Sequential(torch.nn.Linear(8, 16), torch.nn.GELU(), torch.nn.Linear(16, 8))
 mine = Mine()
-mine.load_state_dict(dict(zip(mine.state_dict(), theirs.state_dict().values())))
+mine.load_state_dict(dict(zip(mine.state_dict(), theirs.state_dict().values(), strict=True)))
 
 both = nbkit.opalign(theirs, mine, inputs=(torch.randn(4, 8),))
 print(both.meta["first_divergence"]["message"])

@@ -69,7 +69,7 @@ def align(left: Execution, right: Execution) -> Alignment:
 
 
 def _mistaken(left: Side, right: Side, matches: Matches, differs: tuple[set[int], set[int]]) -> list[Match]:
-    """Returns matches by structure that do not compute the same, and without which all behind them do: no such pairs."""
+    """Returns matches by structure that do not compute the same, and without which all behind them do: mistakes."""
     local = local_errors(left, right, matches, differs)
     wrong = {
         number: matches.left_of[number]

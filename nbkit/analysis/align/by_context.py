@@ -1,4 +1,4 @@
-"""Matches results whose values prove nothing, or differ, by what stands around them: names, what they read, who reads."""
+"""Matches results whose values prove nothing, or differ, by names and by what stands around them."""
 
 from collections import deque
 from collections.abc import Callable, Hashable, Iterable
@@ -17,7 +17,7 @@ Fits = Callable[[int, int], bool]
 
 
 def match_names(left: Side, right: Side, matches: Matches) -> None:
-    """Adds matches of inputs, parameters and buffers of one kind, name and number of elements, whatever their values."""
+    """Adds matches of inputs, parameters and buffers of one kind, name and number of elements, of any values."""
     named = {
         (result.kind, result.name): result.result_id
         for result in right.results

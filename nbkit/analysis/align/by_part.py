@@ -45,14 +45,14 @@ def _parts(mine: Side, other: Side, matches: Matches, side: int, whole: int, tol
 
 
 def _candidates(mine: Side, other: Side, matches: Matches, side: int, whole: int) -> Iterator[int]:
-    """Yields results of the other side that may be parts: state without a partner; else partners of what is split off."""
+    """Yields results of the other side that may be parts: state without a partner, else partners of slices."""
     numel = int(mine.numel[whole])
     if mine.results[whole].kind in ("parameter", "buffer", "constant"):
         for number in matches.unmatched(1 - side, len(other)):
             size = int(other.numel[number])
-            if other.results[number].kind in ("parameter", "buffer", "constant") and other.is_telling[number]:
-                if size < numel <= MOST_PARTS * size:
-                    yield number
+            is_state = other.results[number].kind in ("parameter", "buffer", "constant")
+            if is_state and other.is_telling[number] and size < numel <= MOST_PARTS * size:
+                yield number
         return
     seen, frontier = {whole}, [whole]
     partners = dict[int, None]()

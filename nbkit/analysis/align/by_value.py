@@ -113,7 +113,7 @@ def _values_agree(left: Side, right: Side, first: int, second: int, tolerance: f
 
 
 def _match_members(left: Side, right: Side, lefts: Sequence[int], rights: Sequence[int], matches: Matches) -> None:
-    """Matches results with the same values one to one, the most alike first; then what is left over with one of them."""
+    """Matches results with the same values one to one, the most alike first; then what is left over."""
     scores = sorted(
         ((-_likeness(left, right, first, second), at, first, second))
         for at, first in enumerate(lefts)

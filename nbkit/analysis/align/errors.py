@@ -73,8 +73,9 @@ def metrics_of(left: Side, right: Side, match: Match) -> dict[str, float | int |
 def local_errors(left: Side, right: Side, matches: Matches, differing: tuple[set[int], set[int]]) -> dict[int, Local]:
     """Returns by right result_id what its op, or the ops since the nearest matched results, add to the difference.
 
-    The right execution runs once more: all that read a matched result read the left one's value. Only pairs whose values
-    agree, or that differ to the end on both sides, give values: inside another way to the same result nothing is the same.
+    The right execution runs once more: all that read a matched result read the left one's value. Only pairs whose
+    values agree, or that differ to the end on both sides, give values: inside another way to the same result nothing is
+    the same.
     """
     if right.execution.recompute is None:
         return {}

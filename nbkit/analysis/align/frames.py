@@ -22,6 +22,7 @@ from nbkit.graphs.rows import GraphRows, json_text
 from nbkit.schema import ALIGNMENT, CORRESPONDENCE, RESULTS
 
 Row = dict[str, Any]
+TEXTS = ("kind", "name", "op", "phase", "source", "dtype", "arguments")
 
 
 def frames_of(alignment: Alignment) -> dict[str, pd.DataFrame]:
@@ -47,7 +48,7 @@ def results_frame(left: Execution, right: Execution) -> pd.DataFrame:
             )
             rows.append({
                 "result_id": result.result_id + shift, "side": side, "is_output": result.result_id in outputs,
-                **{name: getattr(result, name) for name in ("kind", "name", "op", "phase", "source", "dtype", "arguments")},
+                **{name: getattr(result, name) for name in TEXTS},
                 "module": result.module, "shape": json_text(list(result.shape)), "numel": prod(result.shape),
                 "reads": json_text([source + shift for source in result.sources]), **features,
             })  # fmt: skip
@@ -70,7 +71,7 @@ def alignment_frame(alignment: Alignment) -> pd.DataFrame:
 
 
 def _ordered(alignment: Alignment) -> Iterator[tuple[Any, Match | None, tuple[int | None, int | None]]]:
-    """Yields a key, the match, and both result_ids of each row; one of the right alone stands behind what it follows."""
+    """Yields a key, the match, and both result_ids of each row; one of the right alone is behind what it follows."""
     matches, sizes = alignment.matches, (len(alignment.left), len(alignment.right))
     of_left: dict[int, list[Match]] = {}
     for match in matches.all:

@@ -198,7 +198,7 @@ Run two models on the same inputs, put their results side by side, and say where
 
     %opalign mine theirs --inputs ids       two implementations of a model
     %opalign model onnx --inputs ids        a model, and exported to ONNX
-    %opalign 'a.onnx' 'b.onnx' --inputs feeds  two ONNX models; feeds: arrays by name
+    %opalign 'a.onnx' 'b.onnx' --inputs d   two ONNX models; d: arrays by name
     %opalign before after                   two steps recorded with values="stats"
 
 LEFT and RIGHT are names of this notebook (a module, a program of torch.export, an ONNX model, a trace), or the paths of
@@ -241,7 +241,8 @@ COMMAND = Command(
     "put two executions side by side and say where they first diverge",
     "align a.onnx b.onnx --inputs inputs.npz",
     f"""\
-Run two ONNX models on the same inputs, or take two recorded steps with value statistics, and put their results side by side.
+Run two ONNX models on the same inputs, or take two recorded steps with value statistics, and put their results side by
+side.
 
     {PROGRAM} align a.onnx b.onnx --inputs inputs.npz
         says where they first diverge, and what of it is known
