@@ -22,6 +22,7 @@ ALONE = {
     "right_only": "only the right run has it",
     "match": "the right run has another op in its place",
 }
+MARKS = {"left_only": "-", "right_only": "+"}
 BY_VALUE = "The two runs have other modules, so ops were aligned by the values that they compute."
 OTHER_ARGUMENTS = "its arguments are not the same in both runs"
 
@@ -40,6 +41,7 @@ def side_by_side(left: Run, right: Run) -> pd.DataFrame:
         verdicts = judged_by_value((left, right), by_value, rows, compared)
         rows = [{**row, **verdict._asdict()} for row, verdict in zip(rows, verdicts, strict=True)]
     for row in rows:
+        row["mark"] = MARKS.get(row["action"]) or ("=" if row.get("error_class") == "clean" else "~")
         if row.get("arguments") is not None and row.get("error_class") in BEGINNINGS:
             row["message"] = f"{row['message']}; {in_words(json.loads(row['arguments']))}"
     return ALIGNMENT.frame(rows)
@@ -128,12 +130,13 @@ def _row_of(left: Run, right: Run, pair: Pair) -> dict[str, Any]:
     if left_call is not None:
         row["left_id"] = left_call.op_id
     if right_call is not None:
-        row |= {"right_id": right_call.op_id, "right_op": right.texts["op"][right_call.op_id]}
+        row["right_id"] = right_call.op_id
+        row |= {f"right_{name}": right.texts[name][right_call.op_id] for name in ("op", "module", "source")}
     if left_call is not None and right_call is not None and row["op"] == row["right_op"]:
         others = other_arguments(left.arguments[left_call.op_id], right.arguments[right_call.op_id])
         row["arguments"] = json.dumps(others) if others else None
     action = "right_only" if left_call is None else "left_only" if right_call is None else "match"
-    return {**row, "action": action, "evidence": pair.evidence}
+    return {**row, "kind": "op", "action": action, "evidence": pair.evidence}
 
 
 def _texts(run: Run, call: Call | None) -> dict[str, Any]:
