@@ -23,6 +23,7 @@ def test_there_are_notebooks():
         "05_cost_before_running",
         "06_graphs_of_four_frameworks",
         "07_capture_and_fix",
+        "08_side_by_side",
     }
     assert names <= {path.stem for path in NOTEBOOKS}
 

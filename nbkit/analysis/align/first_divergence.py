@@ -108,9 +108,10 @@ def _reads_another(alignment: Alignment, match: Match) -> bool:
 
 
 def _reads_from_outside(side: Side, number: int) -> bool:
-    """Returns whether no activation that an op reads was made in its own module."""
-    read = [source for source in side.results[number].sources if side.is_main[source]]
-    return all(side.results[source].module != side.results[number].module for source in read)
+    """Returns whether no activation that an op reads was made in its own module or in one below it."""
+    module = side.results[number].module
+    made = [side.results[source].module or "" for source in side.results[number].sources if side.is_main[source]]
+    return all(one != module and not one.startswith(f"{module}.") for one in made)
 
 
 def _corresponding(alignment: Alignment, which: int, module: str | None) -> str | None:

@@ -18,6 +18,7 @@ STATIC = {
     "05_cost_before_running": 2,
     "06_graphs_of_four_frameworks": 4,
     "07_capture_and_fix": 5,
+    "08_side_by_side": 2,
 }
 TOLD = {
     "01_trace_a_step": ["Slowest modules", "blocks.0.att", "model.layers.0.self_attn"],
@@ -32,6 +33,7 @@ TOLD = {
         "Predicted time",
     ],
     "06_graphs_of_four_frameworks": ["self_attn", "RWKV_TimeMix", "time_mix", "Side by side"],
+    "08_side_by_side": ["The two agree", "They first diverge", "swapped_operands", "blocks.0"],
 }
 BROKEN = "images => images.filter(image => !image.complete || !image.naturalWidth).length"
 
