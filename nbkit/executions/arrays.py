@@ -2,6 +2,7 @@
 
 from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile
 
 import numpy as np
 import numpy.typing as npt
@@ -24,5 +25,5 @@ def read_arrays(path: Path) -> dict[str, npt.NDArray[Any]]:
     try:
         with np.load(path, allow_pickle=False) as file:
             return {name: file[name] for name in file.files}
-    except (OSError, ValueError, AttributeError, EOFError) as error:
+    except (OSError, ValueError, AttributeError, EOFError, BadZipFile) as error:
         raise OptionError(f"{path} is no .npz file of arrays ({error}); write one with numpy.savez.") from error

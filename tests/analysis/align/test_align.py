@@ -1,0 +1,81 @@
+"""Aligning two made executions: where they first diverge, what is local, what is inside a fused op."""
+
+import numpy as np
+
+from nbkit.analysis.align.align import align
+from nbkit.analysis.align.first_divergence import first_divergence
+from nbkit.analysis.align.frames import alignment_frame
+from tests.analysis.align.makers import OPS, execution, numbers
+
+X, W = numbers(0, 4, 6), numbers(1, 4, 6)
+
+
+def scaled(factor: float):
+    """tanh(-(x * factor + weight))"""
+    scalar = np.array(factor, np.float32)
+    added = X * scalar + W
+    return execution(
+        ("x", None, [], X),
+        ("layer.weight", None, [], W),
+        ("factor", None, [], scalar),
+        ("scaled", "Mul", ["x", "factor"], X * scalar),
+        ("sum", "Add", ["scaled", "layer.weight"], added),
+        ("less", "Neg", ["sum"], -added),
+        ("y", "Tanh", ["less"], np.tanh(-added)),
+        ops=OPS,
+    )
+
+
+def test_equal_executions_have_no_divergence():
+    found = align(scaled(0.5), scaled(0.5))
+    assert first_divergence(found) is None
+    assert set(alignment_frame(found)["mark"]) == {"="}
+
+
+def test_a_wrong_scalar_is_where_it_begins():
+    first = first_divergence(align(scaled(0.5), scaled(0.25)))
+    assert (first["left"]["name"], first["right"]["name"]) in {("factor", "factor"), ("scaled", "scaled")}
+    assert first["error"] > 0.4 and first["message"]
+
+
+def test_what_follows_a_wrong_op_is_propagated():
+    wrong = dict(OPS, Mul=lambda left, right: left * right * np.float32(1.5))
+    value = wrong["Mul"](X, np.float32(0.5)) + W
+    steps = [
+        ("x", None, [], X),
+        ("layer.weight", None, [], W),
+        ("factor", None, [], np.array(0.5, np.float32)),
+        ("scaled", "Mul", ["x", "factor"], value - W),
+        ("sum", "Add", ["scaled", "layer.weight"], value),
+        ("less", "Neg", ["sum"], -value),
+        ("y", "Tanh", ["less"], np.tanh(-value)),
+    ]
+    found = align(scaled(0.5), execution(*steps, ops=wrong))
+    rows = alignment_frame(found).set_index("name")["error_class"]
+    assert first_divergence(found)["left"]["name"] == "scaled"
+    assert rows[["scaled", "sum", "less", "y"]].tolist() == ["local", "propagated", "propagated", "propagated"]
+
+
+def test_the_first_divergence_has_its_local_error():
+    wrong = dict(OPS, Neg=lambda value: value * np.float32(-1.5))
+    added = X * np.float32(0.5) + W
+    steps = [
+        ("x", None, [], X),
+        ("layer.weight", None, [], W),
+        ("factor", None, [], np.array(0.5, np.float32)),
+        ("scaled", "Mul", ["x", "factor"], X * np.float32(0.5)),
+        ("sum", "Add", ["scaled", "layer.weight"], added),
+        ("less", "Neg", ["sum"], -1.5 * added),
+        ("y", "Tanh", ["less"], np.tanh(-1.5 * added)),
+    ]
+    first = first_divergence(align(scaled(0.5), execution(*steps, ops=wrong)))
+    assert first["left"]["name"] == "less"
+    assert np.isclose(first["local_error"], 0.5, rtol=1e-3)
+    assert first["error_before"] < 1e-6
+
+
+def test_an_execution_that_cannot_run_again_is_aligned_by_its_values():
+    steps = [("x", None, [], X), ("a", "Neg", ["x"], -X), ("b", "Tanh", ["a"], np.tanh(-X))]
+    changed = [*steps[:2], ("b", "Tanh", ["a"], np.tanh(-X) * np.float32(1.5))]
+    found = align(execution(*steps), execution(*changed))
+    assert found.local == {} and {2} == found.differing[0]

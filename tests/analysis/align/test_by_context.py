@@ -1,0 +1,60 @@
+"""Matching by context: names of state, what proves nothing by itself, and what differs to the end."""
+
+import numpy as np
+
+from nbkit.analysis.align.align import align
+from nbkit.analysis.align.by_context import canonical_order, single_pairs
+from nbkit.analysis.align.side import Side
+from tests.analysis.align.makers import execution, numbers
+
+X, A, B = (numbers(seed, 4, 6) for seed in range(3))
+
+
+def evidence(alignment) -> dict[tuple[str, str], tuple[str, bool]]:
+    left, right = alignment.left.results, alignment.right.results
+    return {
+        (left[match.left].name, right[match.right].name): (match.evidence, match.agrees)
+        for match in alignment.matches.all
+    }
+
+
+def test_state_with_other_values_is_paired_by_its_name():
+    sides = [execution(("layer.weight", None, [], value), ("y", "Neg", ["layer.weight"], -value)) for value in (A, B)]
+    found = evidence(align(*sides))
+    assert found["layer.weight", "layer.weight"] == ("name", False)
+
+
+def test_inputs_in_another_order_are_paired_by_name():
+    first, second = ("first", None, [], A), ("second", None, [], B)
+    end = ("y", "Add", ["first", "second"], A + B)
+    assert set(evidence(align(execution(first, second, end), execution(second, first, end)))) == {
+        (name, name) for name in ("first", "second", "y")
+    }
+
+
+def test_scalars_are_paired_where_they_are_read():
+    two = np.array(2.0, np.float32)
+    steps = [("x", None, [], X), ("two", None, [], two), ("y", "Mul", ["x", "two"], X * two)]
+    renamed = [("x", None, [], X), ("c", None, [], two), ("y", "Mul", ["x", "c"], X * two)]
+    assert evidence(align(execution(*steps), execution(*renamed)))["two", "c"] == ("structure", True)
+
+
+def test_what_differs_is_paired_along_the_dataflow():
+    sides = [
+        execution(("x", None, [], X), ("a", "Tanh", ["x"], value), ("b", "Neg", ["a"], -value)) for value in (A, B)
+    ]
+    found = evidence(align(*sides))
+    assert (found["a", "a"], found["b", "b"]) == (("structure", False), ("structure", False))
+
+
+def test_a_key_that_two_have_makes_no_pair():
+    assert single_pairs([1, 2, 3], [4, 5], lambda number: number == 3, lambda number: number == 5) == [(3, 5)]
+
+
+def test_the_canonical_order_is_that_of_the_dataflow():
+    end = ("c", "Add", ["a", "b"], A + B)
+    steps = [("x", None, [], X), ("a", "Exp", ["x"], A), ("b", "Abs", ["x"], B)]
+    orders = []
+    for side in (Side(execution(*steps, end)), Side(execution(steps[0], steps[2], steps[1], end))):
+        orders.append([side.results[number].name for number in canonical_order(side)])
+    assert orders == [["x", "a", "b", "c"]] * 2

@@ -1,0 +1,52 @@
+"""Features: moments of the finite elements, and what reshaping and permuting does not change."""
+
+import numpy as np
+import pytest
+
+from nbkit.executions.features import features_of
+
+VALUE = np.random.default_rng(0).standard_normal((3, 4, 5))
+
+
+def test_moments_are_of_the_finite_elements():
+    found = features_of(np.array([np.nan, np.inf, -np.inf, 3.0, -4.0, 1.0]))
+    assert (found.numel, found.nan_count, found.inf_count, found.distinct) == (6, 1, 2, 3)
+    assert (found.mean, found.mean_abs, found.min, found.max) == pytest.approx((0, 8 / 3, -4, 3))
+    assert found.rms == pytest.approx((26 / 3) ** 0.5)
+
+
+def test_a_reshaped_tensor_has_the_same_projections():
+    assert features_of(VALUE).projections == pytest.approx(features_of(VALUE.reshape(12, 5)).projections)
+
+
+def test_a_permuted_tensor_has_the_same_symmetric_projections_alone():
+    whole, moved = features_of(VALUE), features_of(VALUE.transpose(2, 0, 1))
+    assert moved.symmetric == pytest.approx(whole.symmetric)
+    assert moved.projections != pytest.approx(whole.projections)
+
+
+def test_noise_moves_projections_by_about_as_much():
+    noisy = VALUE * (1 + 1e-5 * np.random.default_rng(1).standard_normal(VALUE.shape))
+    difference = np.subtract(features_of(VALUE).projections, features_of(noisy).projections)
+    assert 0 < np.abs(difference).max() < 1e-3
+
+
+@pytest.mark.parametrize("value", [np.zeros((2, 3)), np.zeros((0, 3)), np.full(4, np.nan)])
+def test_without_finite_numbers_other_than_zero_projections_are_zero(value):
+    found = features_of(value)
+    assert (found.rms, set(found.projections), set(found.symmetric)) == (0.0, {0.0}, {0.0})
+
+
+@pytest.mark.parametrize("dtype", [bool, np.int64, np.float16, np.complex64])
+def test_any_dtype_is_taken(dtype):
+    found = features_of(np.array([[1, 0], [1, 1]]).astype(dtype))
+    assert found.max == 1.0 and found.numel == (8 if dtype is np.complex64 else 4)
+
+
+def test_the_largest_numbers_do_not_overflow():
+    assert features_of(np.array([1e300, -1e300])).rms == pytest.approx(1e300)
+
+
+def test_a_long_tensor_is_projected_in_blocks():
+    long = np.random.default_rng(2).standard_normal(10_000)
+    assert features_of(long).projections == pytest.approx(features_of(2 * long).projections)
