@@ -9,6 +9,7 @@ from nbkit.analysis.align.align import Alignment
 from nbkit.analysis.align.errors import error_of
 from nbkit.analysis.align.events import Event
 from nbkit.analysis.align.kinds.find import kind_of
+from nbkit.analysis.align.kinds.read import kind_of_read
 from nbkit.analysis.align.matches import Match
 from nbkit.analysis.align.region import Kind, Piece, Region
 from nbkit.analysis.align.relations import relative_error
@@ -108,9 +109,17 @@ def _reads_another(alignment: Alignment, match: Match) -> bool:
 
 
 def _reads_from_outside(side: Side, number: int) -> bool:
-    """Returns whether no activation that an op reads was made in its own module."""
-    read = [source for source in side.results[number].sources if side.is_main[source]]
-    return all(side.results[source].module != side.results[number].module for source in read)
+    """Returns whether no activation that an op reads was made in its own module or one inside it."""
+    module = side.results[number].module or ""
+    read = [_made(side, source, module) for source in side.results[number].sources if side.is_main[source]]
+    return all(not f"{one}.".startswith(f"{module}.") for one in read)
+
+
+def _made(side: Side, number: int, module: str) -> str:
+    """Returns the module in which a result was made, without what a module only passes on."""
+    while side.is_passing[number] and side.results[number].module == module:
+        number = side.results[number].sources[0]
+    return side.results[number].module or ""
 
 
 def _corresponding(alignment: Alignment, which: int, module: str | None) -> str | None:
@@ -164,6 +173,8 @@ def kind_of_event(alignment: Alignment, event: Event) -> Kind | None:
     left, right, match = alignment.left, alignment.right, event.match
     if match is None:
         return None
+    if (kind := kind_of_read(alignment, event)) is not None:
+        return kind
     values = left.value(match.left), right.value(match.right)
     if values[0] is None or values[1] is None or match.relation is None:
         return None
