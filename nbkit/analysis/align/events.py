@@ -94,8 +94,20 @@ def _from_the_whole(side: Side, inside: tuple[int, ...], known: Mapping[int, Mat
         if source in known and known[source].part is None:
             return inside
         chain.insert(0, source)
-    is_part = any(side.does[number] in SLICING for number in chain[1:]) and side.is_main[chain[0]]
+    is_part = (
+        any(side.does[number] in SLICING for number in _passed(side, chain[1:], inside)) and side.is_main[chain[0]]
+    )
     return (*chain[:-1], *inside) if is_part else inside
+
+
+def _passed(side: Side, chain: list[int], inside: tuple[int, ...]) -> list[int]:
+    """Returns the results of a chain and of what follows inside it, up to the first that computes something."""
+    found = list(chain)
+    for number in inside:
+        if side.does[number] not in SLICING and not side.is_passing[number]:
+            break
+        found.append(number)
+    return found
 
 
 def _may_begin(side: Side, number: int, differing: set[int]) -> bool:

@@ -225,21 +225,19 @@ def _agreed(alignment: Alignment, event: Event, reads: list[tuple[int, ...]]) ->
 
 
 def message_of(alignment: Alignment, event: Event, kind: Kind | None) -> str:
-    """Returns what begins at an event, in a sentence without a full stop unless a kind is said, too."""
+    """Returns what begins at an event, in words that follow the name of the place; a known kind is a second sentence."""
     match, places = event.match, _places(alignment, event, kind)
-    error = error_of(alignment.left, alignment.right, match) if match else None
     where = places[0] or places[1]
     assert where is not None
     if match is None:
         side, other = ("left", "right") if places[0] else ("right", "left")
-        return f"only the {side} execution has {_what(where)}, and nothing made of it agrees with the {other} one"
+        return f"only the {side} one has it, and nothing made of it agrees with the {other} one"
+    error = error_of(alignment.left, alignment.right, match)
     if where["kind"] != "op":
-        what = f"{where['kind']} {where['name']} has other values on the right"
+        what = f"the {where['kind']} {where['name']} has other values on the right"
+    elif _reads_another(alignment, match):
+        what = "it reads another value on the right and gives something else"
     else:
-        what = f"{_what(where)} reads the same on both sides and gives something else"
+        what = "it reads the same on both sides and gives something else"
     size = "" if error is None else f" (relative error {error:.2g})" if np.isfinite(error) else " (NaN, Inf or zeros)"
-    return f"{what}{size}" + (f": {kind.message}" if kind else "")
-
-
-def _what(place: dict[str, Any]) -> str:
-    return f"{place['op']}" if place["op"] else f"{place['kind']} {place['name']}"
+    return f"{what}{size}" + (f". {kind.message}" if kind else "")

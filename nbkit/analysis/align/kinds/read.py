@@ -120,11 +120,13 @@ def _heads_inside(case: Case) -> Kind | None:
 
 
 def _near(alignment: Alignment, operand: Operand) -> dict[str, Array]:
-    """Returns activations that both sides have, as large as an operand: those nearest to it."""
+    """Returns activations that both sides have, as large as an operand: what it is made of, then those nearest to it."""
     left, size = alignment.left, alignment.left.numel[operand.left]
     numbers = {match.left for match in alignment.matches.all if match.agrees and left.is_main[match.left]}
-    near = sorted((number for number in numbers if left.numel[number] == size), key=lambda one: abs(one - operand.left))
-    values = {left.results[one].name: left.execution.value(one) for one in near[:MOST_TRIED]}
+    made_of = left.results[_computing(left, operand.left)].sources
+    near = sorted(numbers, key=lambda one: (one not in made_of, abs(one - operand.left)))
+    kept = [number for number in near if left.numel[number] == size]
+    values = {left.results[one].name: left.execution.value(one) for one in kept[:MOST_TRIED]}
     return {name: value for name, value in values.items() if value is not None}
 
 
