@@ -1,4 +1,4 @@
-"""Finds where differences begin: what a pair's own ops add, state that is not the same, and what one side alone does."""
+"""Finds where differences begin: what the ops of a pair add, other state, and what one side alone does."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -94,12 +94,24 @@ def _from_the_whole(side: Side, inside: tuple[int, ...], known: Mapping[int, Mat
         if source in known and known[source].part is None:
             return inside
         chain.insert(0, source)
-    is_part = any(side.does[number] in SLICING for number in chain[1:]) and side.is_main[chain[0]]
+    is_part = (
+        any(side.does[number] in SLICING for number in _passed(side, chain[1:], inside)) and side.is_main[chain[0]]
+    )
     return (*chain[:-1], *inside) if is_part else inside
 
 
+def _passed(side: Side, chain: list[int], inside: tuple[int, ...]) -> list[int]:
+    """Returns the results of a chain and of what follows inside it, up to the first that computes something."""
+    found = list(chain)
+    for number in inside:
+        if side.does[number] not in SLICING and not side.is_passing[number]:
+            break
+        found.append(number)
+    return found
+
+
 def _may_begin(side: Side, number: int, differing: set[int]) -> bool:
-    """Returns whether a difference may begin at a result inside a region: a step to a mask may be any other way to it."""
+    """Returns whether a difference may begin at a result inside a region: a step to a mask is a way like any other."""
     if not side.is_telling[number]:
         return False
     return side.eps[number] > 0 and (number in differing or side.is_main[number])

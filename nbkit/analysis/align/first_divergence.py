@@ -9,6 +9,7 @@ from nbkit.analysis.align.align import Alignment
 from nbkit.analysis.align.errors import error_of
 from nbkit.analysis.align.events import Event
 from nbkit.analysis.align.kinds.find import kind_of
+from nbkit.analysis.align.kinds.read import kind_of_read
 from nbkit.analysis.align.matches import Match
 from nbkit.analysis.align.region import Kind, Piece, Region
 from nbkit.analysis.align.relations import relative_error
@@ -26,8 +27,8 @@ def first_divergence(alignment: Alignment) -> dict[str, Any] | None:
     """Returns the first beginning as data; null where none was found.
 
     The keys are `message`, `kind` and `kind_explained` (both null where no kind explains it), `error`, `error_before`
-    (the largest of what it reads), `local_error`, `left_id` and `right_id` of the pair at which it shows, and `left` and
-    `right`: null, or name, op, module, source and result_id of where it begins on that side.
+    (the largest of what it reads), `local_error`, `left_id` and `right_id` of the pair at which it shows, and `left`
+    and `right`: null, or name, op, module, source and result_id of where it begins on that side.
     """
     if not alignment.events:
         return None
@@ -99,19 +100,26 @@ def _reads_another(alignment: Alignment, match: Match) -> bool:
     for first, second in zip(*read, strict=False):
         values = left.value(first), right.value(second)
         partner = alignment.matches.left_of.get(second)
-        if values[0] is not None and values[1] is not None and partner is not None and partner.agrees:
-            if values[0].size == values[1].size:
-                error = relative_error(values[0].reshape(-1), values[1].reshape(-1))
-                if error > 10 * alignment.tolerance:
-                    return True
+        if values[0] is None or values[1] is None or partner is None or not partner.agrees:
+            continue
+        is_as_large = values[0].size == values[1].size
+        if is_as_large and relative_error(values[0].reshape(-1), values[1].reshape(-1)) > 10 * alignment.tolerance:
+            return True
     return False
 
 
 def _reads_from_outside(side: Side, number: int) -> bool:
-    """Returns whether no activation that an op reads was made in its own module or in one below it."""
-    module = side.results[number].module
-    made = [side.results[source].module or "" for source in side.results[number].sources if side.is_main[source]]
-    return all(one != module and not one.startswith(f"{module}.") for one in made)
+    """Returns whether no activation that an op reads was made in its own module or one inside it."""
+    module = side.results[number].module or ""
+    read = [_made(side, source, module) for source in side.results[number].sources if side.is_main[source]]
+    return all(not f"{one}.".startswith(f"{module}.") for one in read)
+
+
+def _made(side: Side, number: int, module: str) -> str:
+    """Returns the module in which a result was made, without what a module only passes on."""
+    while side.is_passing[number] and side.results[number].module == module:
+        number = side.results[number].sources[0]
+    return side.results[number].module or ""
 
 
 def _corresponding(alignment: Alignment, which: int, module: str | None) -> str | None:
@@ -165,6 +173,8 @@ def kind_of_event(alignment: Alignment, event: Event) -> Kind | None:
     left, right, match = alignment.left, alignment.right, event.match
     if match is None:
         return None
+    if (kind := kind_of_read(alignment, event)) is not None:
+        return kind
     values = left.value(match.left), right.value(match.right)
     if values[0] is None or values[1] is None or match.relation is None:
         return None
@@ -215,21 +225,19 @@ def _agreed(alignment: Alignment, event: Event, reads: list[tuple[int, ...]]) ->
 
 
 def message_of(alignment: Alignment, event: Event, kind: Kind | None) -> str:
-    """Returns what begins at an event, in a sentence without a full stop unless a kind is said, too."""
+    """Returns what begins at an event, in words that follow the name of the place; a known kind is a second sentence."""
     match, places = event.match, _places(alignment, event, kind)
-    error = error_of(alignment.left, alignment.right, match) if match else None
     where = places[0] or places[1]
     assert where is not None
     if match is None:
         side, other = ("left", "right") if places[0] else ("right", "left")
-        return f"only the {side} execution has {_what(where)}, and nothing made of it agrees with the {other} one"
+        return f"only the {side} one has it, and nothing made of it agrees with the {other} one"
+    error = error_of(alignment.left, alignment.right, match)
     if where["kind"] != "op":
-        what = f"{where['kind']} {where['name']} has other values on the right"
+        what = f"the {where['kind']} {where['name']} has other values on the right"
+    elif _reads_another(alignment, match):
+        what = "it reads another value on the right and gives something else"
     else:
-        what = f"{_what(where)} reads the same on both sides and gives something else"
+        what = "it reads the same on both sides and gives something else"
     size = "" if error is None else f" (relative error {error:.2g})" if np.isfinite(error) else " (NaN, Inf or zeros)"
-    return f"{what}{size}" + (f": {kind.message}" if kind else "")
-
-
-def _what(place: dict[str, Any]) -> str:
-    return f"{place['op']}" if place["op"] else f"{place['kind']} {place['name']}"
+    return f"{what}{size}" + (f". {kind.message}" if kind else "")

@@ -9,7 +9,7 @@ from nbkit.analysis.align.kinds.activations import activation
 from nbkit.analysis.align.kinds.case import Case
 from nbkit.analysis.align.kinds.inside.branches import branch_kind
 from nbkit.analysis.align.kinds.inside.variants import attention_kind
-from nbkit.analysis.align.kinds.linear import missing_bias, missing_residual, scale
+from nbkit.analysis.align.kinds.linear import gain, missing_bias, missing_residual, scale
 from nbkit.analysis.align.kinds.masks import mask_inverted, mask_shifted
 from nbkit.analysis.align.kinds.norms.epsilon import epsilon
 from nbkit.analysis.align.kinds.norms.place import norm_place
@@ -37,7 +37,7 @@ KINDS: dict[str, Test] = {
     "swapped_operands": swapped_operands,
     "transposed": transposed,
     "permuted_heads": permuted_heads,
-    "scale": scale,
+    "scale": lambda case: scale(case) or gain(case),
     "missing_residual": missing_residual,
     "missing_bias": missing_bias,
     "activation": activation,

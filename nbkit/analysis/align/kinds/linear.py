@@ -106,12 +106,36 @@ def missing_residual(case: Case) -> Kind | None:
     """Tests whether the difference is a value of the same shape that both sides have."""
     if not _is_linear(case) or case.left.size < FEWEST:
         return None
-    for one, sign, candidate in _residuals(case):
+    # A gain that one side has with 1 added multiplies each channel: what then is missing is no residual.
+    is_gain = _gain_of(case) is not None
+    for one, sign, candidate in () if is_gain else _residuals(case):
         lacking, other = ("right", "left") if sign < 0 else ("left", "right")
         message = f"The {lacking} one lacks the residual {one.name}, which the {other} one adds."
         if (kind := case.told("missing_residual", message, candidate)) is not None:
             return kind
     return missing_before_norm(case)
+
+
+def gain(case: Case) -> Kind | None:
+    """Tests whether the right one is the left one with each channel of the last axis times a number of its own."""
+    has_other_weight = any(piece.result.kind == "parameter" for piece in case.region.left_ops)
+    if not _is_linear(case) or case.is_weight or has_other_weight or (factors := _gain_of(case)) is None:
+        return None
+    least, most = number_text(float(factors.min())), number_text(float(factors.max()))
+    message = (
+        f"The right one is the left one with each of its {len(factors)} channels times a number, {least} to {most}."
+    )
+    return case.told("scale", message, case.left * factors)
+
+
+def _gain_of(case: Case) -> Floats | None:
+    """Returns the factors of the channels; null where there are too few rows to tell, or no factors explain it."""
+    width = case.shape[-1] if case.shape else 0
+    if width < FEWEST or case.left.size // width < FEWEST:
+        return None
+    left, right = case.left.reshape(-1, width), case.right.reshape(-1, width)
+    factors = np.asarray((left * right).sum(0) / np.maximum((left * left).sum(0), 1e-300))
+    return factors if norm(right - left * factors) <= case.limit * case.distance else None
 
 
 def _residuals(case: Case) -> Iterator[tuple[Known, int, Floats]]:

@@ -31,6 +31,13 @@ def _gated(case: Case) -> Kind | None:
             assert name is not None
             message = f"The right one applies {name} to {gate.other_name}, the left one to {gate.name}."
             return case.told(NAME, message, applied(swapped, name))
+        alone = type(gate)(gate.other_name, gate.other)
+        if named_function(case, alone, "right") == name:
+            assert name is not None
+            message = (
+                f"The right one applies {name} to {gate.other_name}, the left one to {gate.name}, times the former."
+            )
+            return case.told(NAME, message, applied(alone, name))
     return None
 
 
