@@ -87,7 +87,7 @@ def _is_equal(left: Side, right: Side, first: int, second: int) -> bool:
         return relative_error(values[0].reshape(-1), values[1].reshape(-1)) <= 1e-6
     if not (left.has_features[first] and right.has_features[second]):
         return False
-    return bool(np.allclose(left.moments[first], right.moments[second], rtol=1e-6, atol=1e-12))
+    return bool(np.allclose(left.moments[first], right.moments[second], rtol=1e-6, atol=1e-12, equal_nan=True))
 
 
 def _add(left: Side, right: Side, first: int, second: int, evidence: str, matches: Matches) -> None:

@@ -17,6 +17,8 @@ NOISE = 8192.0
 LEAST_TOLERANCE, MOST_TOLERANCE = 1e-7, 0.06
 # A copy of a result with a partner differs from it by a cast alone.
 CAST = 4.0
+# Statistics of the same tensor differ by up to so many eps.
+ROUNDING = 64.0
 # Another op is as much less likely as so many eps.
 OP = 8.0
 # So many candidates of one result are tried with values, at most.
@@ -40,6 +42,7 @@ def tolerance_of(left: Side, right: Side) -> float:
 def match_values(left: Side, right: Side, matches: Matches, tolerance: float) -> None:
     """Adds matches of results with the same elements, in the same order or permuted."""
     _match_clusters(left, right, matches, tolerance)
+    _match_statistics(left, right, matches, min(tolerance, ROUNDING * max(left.coarsest, right.coarsest)))
     _match_permuted(left, right, matches, tolerance)
     _match_again(left, right, matches, tolerance)
 
@@ -85,6 +88,27 @@ def _match_clusters(left: Side, right: Side, matches: Matches, tolerance: float)
             taken[0].add(left_cluster)
             taken[1].add(right_cluster)
             _match_members(left, right, *members, matches)
+
+
+def _match_statistics(left: Side, right: Side, matches: Matches, tolerance: float) -> None:
+    """Matches results of which one side knows statistics alone: as many elements, the same rms, mean and extremes."""
+    sides = left, right
+    rows = [
+        np.array([n for n in matches.unmatched(which, len(side)) if side.is_telling[n]], np.int64)
+        for which, side in enumerate(sides)
+    ]
+    if not len(rows[0]) or not len(rows[1]):
+        return
+    features = [
+        np.hstack([np.log(np.maximum(side.moments[chosen, :1], 1e-300)), side.moments[chosen][:, [1, 3, 4, 5, 6]]])
+        for side, chosen in zip(sides, rows, strict=True)
+    ]
+    found = near(features[0], features[1], left.numel[rows[0]], right.numel[rows[1]], tolerance)
+    pairs = list(zip(rows[0][found.left].tolist(), rows[1][found.right].tolist(), strict=True))
+    for first, second in sorted(pairs, key=lambda pair: -_likeness(left, right, *pair)):
+        is_unknown = np.isnan(left.projections[first, 0]) or np.isnan(right.projections[second, 0])
+        if is_unknown and first not in matches.right_of and second not in matches.left_of:
+            _add_same(left, right, first, second, matches)
 
 
 def _by_op_too(
@@ -209,7 +233,7 @@ def _permuted(left: Side, right: Side, first: int, second: int, tolerance: float
     shapes = left.results[first].shape, right.results[second].shape
     if values[0] is not None and values[1] is not None:
         return permutation_of(values[0], values[1], tolerance)
-    if np.abs(left.symmetric[first] - right.symmetric[second]).max() > tolerance:
+    if not np.abs(left.symmetric[first] - right.symmetric[second]).max() <= tolerance:
         return None
     lengths = [size for size in shapes[0] if size != 1]
     if len(set(lengths)) < len(lengths):

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from nbkit.executions.execution import Array, Execution, Result
-from nbkit.executions.features import PROJECTIONS, SYMMETRIC
+from nbkit.executions.features import PROJECTIONS, SYMMETRIC, Features
 from nbkit.graphs.canonical_ops import PASSING, op_kind
 from nbkit.numerics.precision import precision_of
 
@@ -18,6 +18,11 @@ FEW_VALUES = 2
 FEW_ELEMENTS = 2
 # Numbers from here on, and so many times the median, stand for minus infinity in masks.
 HUGE = 5_000.0
+
+
+def _differ(known: Features) -> bool:
+    """Returns whether the elements of a tensor are of more than two values; of recorded ones whether they are not one."""
+    return known.distinct > FEW_VALUES if known.distinct else known.min < known.max
 
 
 def with_infinities(value: Array) -> Array:
@@ -111,7 +116,7 @@ class Side:
             [
                 result.features is not None
                 and result.features.numel > FEW_ELEMENTS
-                and result.features.distinct > FEW_VALUES
+                and _differ(result.features)
                 and result.dtype != "bool"
                 for result in self.results
             ],

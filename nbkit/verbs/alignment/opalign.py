@@ -221,6 +221,9 @@ def _add_command_options(holder: OptionHolder) -> None:
 
 
 def _run_command(options: Namespace, progress: Callable[[str], None]) -> Outcome:
+    for path in (options.left, options.right):
+        if not Path(path).exists():
+            raise OptionError(f"there is no file {path}; give an ONNX model or the folder of a saved trace.")
     progress(f"running {options.left} and {options.right}")
     inputs = {} if options.inputs is None else read_arrays(options.inputs)
     trace = opalign(Path(options.left), Path(options.right), inputs=inputs)
