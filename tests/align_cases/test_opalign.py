@@ -1,4 +1,4 @@
-"""opalign on whole models: ports that compute the same have no divergence, and of faults it names the place and the kind."""
+"""opalign on whole models: ports have no divergence, and of planted faults it names the place and the kind."""
 
 import pytest
 

@@ -1,0 +1,42 @@
+"""`align`: two ONNX files on the same inputs, what is written, and its exit status."""
+
+import numpy as np
+import pytest
+
+pytest.importorskip("onnx")
+pytest.importorskip("onnxruntime")
+
+import onnx
+
+from tests.readers.onnx.run.models import floats, model, node, value
+
+
+@pytest.fixture(autouse=True)
+def files(folder):
+    for name, op in (("a", "Tanh"), ("b", "Tanh"), ("c", "Sigmoid")):
+        nodes = [node("MatMul", "x w", "product"), node(op, "product", "y")]
+        onnx.save(model(nodes, [value("x", [4, 6])], "y", {"w": floats(6, 5)}), folder / f"{name}.onnx")
+    np.savez(folder / "feeds.npz", x=floats(4, 6, seed=1))
+
+
+@pytest.mark.parametrize(("right", "status"), [("b.onnx", 0), ("c.onnx", 1), ("absent.onnx", 1)])
+def test_the_exit_status_says_whether_they_agree(nbkit, right, status):
+    assert nbkit("align", "a.onnx", right, "--inputs", "feeds.npz") == status
+
+
+def test_what_cannot_be_used_is_one_sentence(nbkit, folder, capsys):
+    (folder / "text.npz").write_text("no arrays")
+    assert nbkit("align", "a.onnx", "b.onnx", "--inputs", "text.npz") == 2
+    assert "is no .npz file of arrays" in capsys.readouterr().err
+
+
+def test_pairs_are_written_side_by_side(nbkit, capsys):
+    assert nbkit("align", "a.onnx", "c.onnx", "--inputs", "feeds.npz", "--pairs") == 1
+    out = capsys.readouterr().out
+    assert "Tanh" in out and "Sigmoid" in out and "product" in out
+
+
+def test_a_page_is_written(nbkit, folder, capsys):
+    assert nbkit("align", "a.onnx", "b.onnx", "--inputs", "feeds.npz", "-o", "report.html") == 0
+    assert "report.html: " in capsys.readouterr().out
+    assert (folder / "report.html").read_text().lstrip().lower().startswith("<!doctype html")

@@ -1,0 +1,49 @@
+"""In a real kernel: what `%opalign` shows and stores, and what a bad line does."""
+
+import pytest
+
+MODEL = """\
+import copy, torch
+model = torch.nn.Sequential(torch.nn.Linear(2, 3), torch.nn.ReLU())
+other = copy.deepcopy(model)
+x = torch.ones(1, 2)
+"""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def model(kernel):
+    kernel.run("%unload_ext nbkit\n%load_ext nbkit\n" + MODEL)
+
+
+def shown(kernel, code: str) -> str:
+    reply = kernel.run(code)
+    assert reply.status == "ok", reply.error
+    return reply.outputs[-1][1]
+
+
+def test_two_models_are_aligned_and_stored(kernel):
+    assert shown(kernel, "%opalign model other --inputs x").startswith("opalign")
+    kernel.run("%opalign -q model other --inputs x --name both -o found")
+    text = shown(kernel, "found.meta['name'], found is _opalign, found.meta['first_divergence']")
+    assert text == "('both', True, None)"
+
+
+def test_quiet_shows_nothing_and_help_runs_nothing(kernel):
+    assert kernel.run("%opalign -q model other --inputs x").outputs == []
+    assert "usage: %opalign" in shown(kernel, "%opalign --help")
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("", "the following arguments are required: LEFT, RIGHT"),
+        ("modle other", "there is neither a name 'modle' in this notebook nor such a file; did you mean 'model'?"),
+        ("model other --inputs y", "there is no 'y' in this notebook, which --inputs names"),
+    ],
+)
+def test_a_bad_line_is_one_red_line(kernel, line, message):
+    reply = kernel.run(f"%opalign {line}")
+    ((kind, text),) = reply.outputs
+    assert (reply.status, reply.error[0], kind) == ("error", "UsageError", "stderr")
+    assert text.startswith("UsageError: %opalign: ") and message in text
+    assert text.count("\n") == 1
