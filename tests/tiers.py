@@ -139,6 +139,10 @@ FULL = (
 FIRST = ("browser/", "docs/", "magics/", "repository/test_notebooks.py", "wheel/", "capture/")
 # Long lists of cases of which each tells much the same: one in so many stays, the first of them always.
 SAMPLED = {
+    "align_cases/test_opalign.py::test_a_fault*": 9,
+    "align_cases/test_opalign.py::test_a_port*": 3,
+    "align_cases/test_faults.py*": 9,
+    "analysis/align/kinds/*": 6,
     "capture/diff/modules/test_step_is_unchanged.py::test_the_step_computes*": 8,
     "capture/operators/*::test_every_op_on_the_cpu*": 6,
     "capture/operators/*::test_the_dry_run_computes_the_same_bits*": 12,

@@ -19,7 +19,7 @@ def files(folder):
     np.savez(folder / "feeds.npz", x=floats(4, 6, seed=1))
 
 
-@pytest.mark.parametrize(("right", "status"), [("b.onnx", 0), ("c.onnx", 1), ("absent.onnx", 1)])
+@pytest.mark.parametrize(("right", "status"), [("b.onnx", 0), ("c.onnx", 1), ("absent.onnx", 2)])
 def test_the_exit_status_says_whether_they_agree(nbkit, right, status):
     assert nbkit("align", "a.onnx", right, "--inputs", "feeds.npz") == status
 

@@ -44,7 +44,6 @@ def test_a_model_agrees_with_its_exported_one(way):
     assert trace.meta["first_divergence"] is None and not trace.meta["error"]
 
 
-@pytest.mark.xfail(strict=True, reason="statistics alone pair no constants, inputs among them: they are said to differ")
 def test_two_recorded_steps_are_aligned():
     with nbkit.optrace(values="stats") as step:
         model()(X)

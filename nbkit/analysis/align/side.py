@@ -21,7 +21,7 @@ HUGE = 5_000.0
 
 
 def _differ(known: Features) -> bool:
-    """Returns whether the elements of a tensor are of more than two values; of recorded ones whether they are not one."""
+    """Returns whether elements are of more than two values; of recorded tensors whether they are not one."""
     return known.distinct > FEW_VALUES if known.distinct else known.min < known.max
 
 

@@ -86,7 +86,7 @@ def _computing(side: Side, number: int) -> int:
 
 
 def _of_one_shape(first: Array | None, second: Array | None) -> tuple[Array, Array] | None:
-    """Returns both values in the shape of more axes; null where they are more than rows and the same rows in a block."""
+    """Returns both values in the shape of more axes; null where they are more than rows, the same in a block."""
     if first is None or second is None or not first.ndim or not second.ndim or first.size != second.size:
         return None
     if first.shape == second.shape:
@@ -107,7 +107,7 @@ def _with_heads(first: Array, second: Array) -> Iterator[tuple[Array, Array]]:
 
 
 def _heads_inside(case: Case) -> Kind | None:
-    """Tests whether the last axis has channels with heads inside, where the other side has heads with channels inside."""
+    """Tests whether the last axis has channels with heads inside, and on the other side heads with channels."""
     *lead, width = case.shape
     for heads in divisors(width)[1:-1]:
         turned: Floats = case.left.reshape(*lead, heads, width // heads).swapaxes(-1, -2)
@@ -120,7 +120,7 @@ def _heads_inside(case: Case) -> Kind | None:
 
 
 def _near(alignment: Alignment, operand: Operand) -> dict[str, Array]:
-    """Returns activations that both sides have, as large as an operand: what it is made of, then those nearest to it."""
+    """Returns activations that both sides have, as large as an operand: what it is made of, then the nearest."""
     left, size = alignment.left, alignment.left.numel[operand.left]
     numbers = {match.left for match in alignment.matches.all if match.agrees and left.is_main[match.left]}
     made_of = left.results[_computing(left, operand.left)].sources
