@@ -16,6 +16,8 @@ from nbkit.executions.execution import Execution
 
 # Errors up to so many eps are rounding, where that is all there is to go by.
 SAME = 64.0
+# State is no result of computing: it is copied, cast, or folded by an exporter.
+COPY = 4.0
 
 
 @dataclass(frozen=True)
@@ -113,6 +115,12 @@ def _doubted(left: Side, right: Side, matches: Matches) -> Iterator[tuple[Match,
     same = min(SAME * max(left.coarsest, right.coarsest), tolerance_of(left, right) / 2)
     doubtful: set[int] = set()
     for match in sorted(matches.all, key=lambda match: match.right):
+        if match.agrees and right.results[match.right].kind != "op":
+            error = error_of(left, right, match)
+            if error is not None and error > COPY * max(left.eps[match.left], right.eps[match.right]):
+                doubtful.add(match.right)
+                yield match, replace(match, agrees=False)
+            continue
         found = local.get(match.right)
         is_clean = found is not None and found.error <= found.allowed and doubtful.isdisjoint(found.read)
         if match.agrees and right.results[match.right].kind == "op" and not is_clean:
