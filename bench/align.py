@@ -1,8 +1,8 @@
 """Measures what it takes to align two executions of thousands of results, beside an edit distance of the same results.
 
-One pair has values that are all different, in branches that the right side runs in another order, with some results more
-on each side. The other one is a LLaMA of 32 layers beside what torch.onnx.export makes of it; exporting is told apart.
-The peer is the published method in numpy: the edit distance of the sequences of results by shape, dtype and features, row
+One pair has values that are all different, in branches that the right side runs in another order, with more results
+on the left. The other one is a LLaMA of 32 layers beside what torch.onnx.export makes of it; exporting is told apart.
+The peer is the published method in numpy: the edit distance of the sequences of results by shape and features, row
 by row. Both run interleaved, in one thread; a ratio is the median of those of the rounds.
 
 Run from the repository root: `python bench/align.py [--rounds N] [--left N] [--right N] [--without-llama]`. Writes
@@ -14,6 +14,7 @@ import os
 import tracemalloc
 import warnings
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 from statistics import median
 from time import perf_counter, process_time
@@ -56,7 +57,7 @@ def main() -> None:
 
 
 def synthetic(count: int, side: int) -> Execution:
-    """Returns an execution of branches of ops; the right side has them in another order, with noise, other ops and names.
+    """Returns an execution of branches of ops; the right side has them in another order, with noise and other names.
 
     Every branch reads the same input, a twentieth of the results are views of others.
     """
@@ -78,9 +79,8 @@ def synthetic(count: int, side: int) -> Execution:
                 value += value * np.float32(1e-7 * side) * noise.choice([-1, 1], value.shape).astype(np.float32)
             number = len(collector.results)
             op = "aten." + (OPS[2] if step == BRANCH - 1 else OPS[step % len(OPS)])
-            made = Result(
-                number, "op", f"r{number}_{side}", "float32", value.shape, number, 0, (source,), op, f"b{branch}"
-            )
+            name, module = f"r{number}_{side}", f"b{branch}"
+            made = Result(number, "op", name, "float32", value.shape, number, 0, (source,), op, module)
             source = collector.add(made, value)
             values[source] = value
         ends.append(source)
@@ -89,7 +89,7 @@ def synthetic(count: int, side: int) -> Execution:
 
 
 def edit_distance(left: Execution, right: Execution) -> list[tuple[int, int]]:
-    """Returns pairs of results by the edit distance of both sequences: the cost of a pair is how unlike its features are."""
+    """Returns pairs of results by the edit distance of both sequences; a pair costs how unlike its features are."""
     ours, theirs = _rows(left), _rows(right)
     shapes = [[result.shape for result in side.results] for side in (left, right)]
     known = {shape: at for at, shape in enumerate(dict.fromkeys(shapes[0] + shapes[1]))}
@@ -205,7 +205,7 @@ def llama_table() -> str:
     clocks.append((perf_counter(), process_time()))
     trace = aligned_trace(*sides)
     clocks.append((perf_counter(), process_time()))
-    spans = [tuple(np.subtract(after, before)) for before, after in zip(clocks, clocks[1:], strict=False)]
+    spans = [tuple(np.subtract(after, before)) for before, after in pairwise(clocks)]
     figures = [
         Figure("export", *spans[0], "s"),
         Figure("both runs", *spans[1], "s"),
@@ -215,7 +215,8 @@ def llama_table() -> str:
     counts = ", ".join(f"{mark} {count:,}" for mark, count in trace.meta["counts"].items())
     sizes = " and ".join(number(len(side.results)) for side in sides)
     first = trace.meta["first_divergence"]
-    return f"{figures_table(figures)}\n\n{sizes} results; {counts}; {'no divergence' if first is None else first['message']}."
+    said = "no divergence" if first is None else first["message"]
+    return f"{figures_table(figures)}\n\n{sizes} results; {counts}; {said}."
 
 
 if __name__ == "__main__":
