@@ -26,14 +26,16 @@ def _differ(known: Features) -> bool:
 
 
 def with_infinities(value: Array) -> Array:
-    """Returns floating-point values with those that are huge, and huge beside the median, made Inf of their sign."""
+    """Returns floating-point values with those that are huge, and huge beside the median of the others, made Inf."""
     if value.dtype.kind != "f":
         return value
     size = np.abs(value)
     finite = size[np.isfinite(size)]
     if not len(finite) or finite.max() < HUGE:
         return value
-    least = HUGE * max(1.0, float(np.median(finite.astype(np.float64))))
+    # Where half of the scores are masked, the median of all is no longer that of the others.
+    small = finite[finite < HUGE]
+    least = HUGE * max(1.0, float(np.median((small if len(small) else finite).astype(np.float64))))
     return np.where(size >= least, np.copysign(np.asarray(np.inf, value.dtype), value), value)
 
 
