@@ -3,24 +3,32 @@
 from nbkit.analysis.align.matches import Matches
 from nbkit.analysis.align.side import Side
 
+SLICING = ("slice", "split")
+
 
 def differing(left: Side, right: Side, matches: Matches) -> tuple[set[int], set[int]]:
     """Returns the results of each side that differ.
 
-    A result that leads to one that agrees is another way to the same; one that leads to no output changes nothing.
+    A result that leads to one that agrees is another way to the same; one that leads to no output changes nothing. That
+    a part agrees is no good end for the whole where another part differs.
     """
     return _differing(left, matches, 0), _differing(right, matches, 1)
 
 
 def _differing(side: Side, matches: Matches, which: int) -> set[int]:
     agreeing = {match.right if which else match.left for match in matches.all if match.agrees}
+    as_whole = {match.right if which else match.left for match in matches.all if match.agrees and match.part is None}
     found: set[int] = set()
     leads, ends = [False] * len(side), set(side.execution.outputs.values())
     for number in range(len(side) - 1, -1, -1):
         readers = side.execution.readers[number]
-        agrees = number in agreeing
+        if any(reader in found and side.does[reader] in SLICING for reader in readers):
+            agrees = number in as_whole
+            onward = [reader for reader in readers if side.does[reader] not in SLICING]
+        else:
+            agrees, onward = number in agreeing, list(readers)
         # Of what proves nothing (a mask, a scalar) equal values are taken for what they are, but not for a good end.
-        leads[number] = (agrees and bool(side.is_telling[number])) or any(leads[reader] for reader in readers)
+        leads[number] = (agrees and bool(side.is_telling[number])) or any(leads[reader] for reader in onward)
         if not ends.isdisjoint(readers):
             ends.add(number)
         if not agrees and not leads[number] and side.has_features[number] and number in ends:

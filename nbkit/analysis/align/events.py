@@ -3,12 +3,11 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from nbkit.analysis.align.differing import roots
+from nbkit.analysis.align.differing import SLICING, roots
 from nbkit.analysis.align.errors import Local, region_of
 from nbkit.analysis.align.matches import Match, Matches
 from nbkit.analysis.align.side import Side
 
-SLICING = ("slice", "split")
 STATE = ("input", "parameter", "buffer", "constant")
 
 
