@@ -32,6 +32,8 @@ def events(
 ) -> list[Event]:
     """Returns all beginnings in the order of the left execution."""
     found = [*_state_events(left, right, matches, differs), *_local_events(left, right, matches, differs, local)]
+    shown = {event.match.right for event in found if event.match is not None}
+    found += [event for event in _nan_events(left, right, matches) if event.right[-1] not in shown]
     # What one side alone has is how it gets there, unless nothing else says where a difference comes from.
     found = found or _alone(left, right, matches, differs)
     return sorted(found, key=lambda event: event.order)
@@ -49,6 +51,22 @@ def _state_events(left: Side, right: Side, matches: Matches, differs: tuple[set[
         and match.left in differs[0]
         and match.right in differs[1]
     ]
+
+
+def _nan_events(left: Side, right: Side, matches: Matches) -> list[Event]:
+    """Returns pairs of which the right op alone makes NaN, of what has none: also where a mask leaves nothing."""
+    found = []
+    for match in matches.left_of.values():
+        result = right.results[match.right]
+        is_new = _has_nan(right, match.right) and not any(_has_nan(right, source) for source in result.sources)
+        if is_new and result.kind == "op" and not _has_nan(left, match.left):
+            found.append(Event(match, (match.left,), (match.right,), match.left))
+    return found
+
+
+def _has_nan(side: Side, number: int) -> bool:
+    known = side.results[number].features
+    return known is not None and known.nan_count > 0
 
 
 def first_use(side: Side, number: int) -> float:
