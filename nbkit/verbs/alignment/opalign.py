@@ -196,10 +196,10 @@ LINE = LineMagic(
     """\
 Run two models on the same inputs, put their results side by side, and say where they first diverge.
 
-    %opalign mine theirs --inputs ids       two implementations of a model
-    %opalign model onnx --inputs ids        a model, and exported to ONNX
-    %opalign 'a.onnx' 'b.onnx' --inputs d   two ONNX models; d: arrays by name
-    %opalign before after                   two steps recorded with values="stats"
+    %opalign mine theirs --inputs ids      two implementations of a model
+    %opalign model onnx --inputs ids       a model, and exported to ONNX
+    %opalign 'a.onnx' 'b.onnx' --inputs d  two ONNX models; d: arrays by name
+    %opalign before after                  two steps of optrace, values="stats"
 
 LEFT and RIGHT are names of this notebook (a module, a program of torch.export, an ONNX model, a trace), or the paths of
 an ONNX model or a saved trace, in quotes where they have blanks.""",

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from nbkit.analysis.align.align import Alignment
-from nbkit.analysis.align.events import SLICING, Event
+from nbkit.analysis.align.differing import SLICING
+from nbkit.analysis.align.events import Event
 from nbkit.analysis.align.kinds.case import Case, Floats, divisors
 from nbkit.analysis.align.kinds.linear import missing_residual
 from nbkit.analysis.align.kinds.norms.moved import norm_place_of
