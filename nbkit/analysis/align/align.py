@@ -11,6 +11,7 @@ from nbkit.analysis.align.differing import differing
 from nbkit.analysis.align.errors import Local, error_of, local_errors
 from nbkit.analysis.align.events import Event, events
 from nbkit.analysis.align.matches import Match, Matches
+from nbkit.analysis.align.neutral import neutral_matches
 from nbkit.analysis.align.side import Side
 from nbkit.executions.execution import Execution
 
@@ -57,6 +58,7 @@ def align(left: Execution, right: Execution) -> Alignment:
     matches, tolerance = Matches(), tolerance_of(*sides)
     match_values(*sides, matches, tolerance)
     match_names(*sides, matches)
+    matches.remove([*neutral_matches(*sides, matches)])
     match_neighbours(*sides, matches)
     match_parts(*sides, matches, tolerance)
     matches.replace(_doubted(*sides, matches))
@@ -115,6 +117,9 @@ def _doubted(left: Side, right: Side, matches: Matches) -> Iterator[tuple[Match,
     same = min(SAME * max(left.coarsest, right.coarsest), tolerance_of(left, right) / 2)
     doubtful: set[int] = set()
     for match in sorted(matches.all, key=lambda match: match.right):
+        if not match.agrees and matches.left_of[match.right] is match:
+            doubtful.add(match.right)
+            continue
         if match.agrees and right.results[match.right].kind != "op":
             error = error_of(left, right, match)
             if error is not None and error > COPY * max(left.eps[match.left], right.eps[match.right]):

@@ -67,6 +67,15 @@ def read(result: Any, options: KinetoOptions, skip: Callable[[str], None]) -> Ev
     return _with_memory(events, result) if options.memory and result is not None else events
 
 
+def before_the_end(events: Events, root: str) -> Events:
+    """Returns the events without driver calls after the end of the range `root`: there nbkit waits for the device."""
+    if root not in events.name:
+        return events
+    at = events.name.index(root)
+    end = events.start_ns[at] + events.duration_ns[at]
+    return events.at(np.flatnonzero((events.kind != RUNTIME) | (events.start_ns < end)))
+
+
 def _integers(values: Sequence[int]) -> Any:
     return np.array(values, dtype=np.int64)
 

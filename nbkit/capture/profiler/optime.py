@@ -18,7 +18,7 @@ from nbkit.capture.profiler.api_ranges import ApiRanges
 from nbkit.capture.profiler.collectives import Collectives
 from nbkit.capture.profiler.compiled_graphs import CompiledGraphs
 from nbkit.capture.profiler.kineto import Kineto, KinetoOptions, check_free, device_to_record, event_overhead_us
-from nbkit.capture.profiler.kineto_events import read
+from nbkit.capture.profiler.kineto_events import before_the_end, read
 from nbkit.capture.profiler.op_lines import OpLines
 from nbkit.capture.profiler.range_events import with_marks
 from nbkit.capture.profiler.ranges import ROOT_MARK, Ranges
@@ -255,7 +255,7 @@ class KinetoRecording:
         self.ranges.other_threads.say(self.skip)
         for reason, count in self.ranges.skipped.items():
             self.skip(reason, count)
-        events = read(self.result, self.options, self.skip)
+        events = before_the_end(read(self.result, self.options, self.skip), ROOT_MARK)
         self.result = None
         if ROOT_MARK not in events.name:
             self.kineto.notes[:] = [ELSEWHERE if self.kineto.is_lost else TAKEN]

@@ -132,8 +132,8 @@ def _run_isolated(work: Callable[[], object]) -> None:
 
 def held_bytes() -> int | None:
     """Returns what is held in the device's allocator, else in the memory of the process; null if unknown."""
-    if torch.cuda.is_initialized():
-        return int(torch.cuda.memory_allocated())
+    if torch.cuda.is_initialized() and (held := torch.cuda.memory_allocated()):
+        return int(held)
     try:
         file = os.open("/proc/self/statm", os.O_RDONLY)
     except OSError:

@@ -2,6 +2,7 @@
 
 import threading
 
+import numpy as np
 import pytest
 import torch
 from torch import nn
@@ -11,6 +12,8 @@ from torch.profiler import profile
 import nbkit
 from nbkit import OptionError
 from nbkit.capture.profiler import kineto
+from nbkit.capture.profiler.kineto_events import before_the_end
+from nbkit.timeline import HOST, KERNEL, RUNTIME, Events
 from tests.capture.models import record, train_step
 from tests.capture.timed import level, named, timed, timed_name
 
@@ -160,3 +163,16 @@ def test_a_device_that_has_failed_does_not_keep_the_profiler_on(monkeypatch):
 def test_a_process_without_stderr_can_record(monkeypatch):
     monkeypatch.setattr("sys.stderr", None)
     assert len(timed(lambda: torch.ones(1)).ops) == 4
+
+
+def test_how_the_recording_waits_for_the_device_is_no_row_of_the_step():
+    """Its own cudaDeviceSynchronize comes after the step; work of the device that ends later is the step's."""
+    events = Events(
+        name=["step", "cudaLaunchKernel", "gemm", "cudaDeviceSynchronize"],
+        kind=np.array([HOST, RUNTIME, KERNEL, RUNTIME], dtype=np.int8),
+        start_ns=np.array([100, 120, 230, 210]),
+        duration_ns=np.array([100, 10, 50, 70]),
+        thread=np.ones(4, dtype=np.int64),
+    )
+    assert before_the_end(events, "step").name == ["step", "cudaLaunchKernel", "gemm"]
+    assert before_the_end(events, "another").name == events.name

@@ -1,5 +1,7 @@
 """What a reference does where it has no kernel for the precise dtype: a trial decides, not the text of an error."""
 
+import re
+
 import pytest
 import torch
 
@@ -25,7 +27,7 @@ NARROW = {
 }
 # The same, which run in no wider dtype: in their own alone.
 SMALL = X.repeat(2, 2).to(FLOAT8)
-OWN = {"Invalid scaling configuration": (aten._scaled_mm.default, (SMALL, SMALL.t(), ONE, ONE), ValueError)}
+OWN = {"float8": (aten._scaled_mm.default, (SMALL, SMALL.t(), ONE, ONE), ValueError)}
 
 
 # An op of the user's own that knows float32 alone, and says so by the error in its name.
@@ -63,13 +65,14 @@ def test_an_op_without_a_float64_kernel_falls_to_float32_whatever_torch_says(tex
     assert text in call.note
 
 
-@pytest.mark.parametrize("text", OWN)
-def test_an_op_of_narrow_dtypes_alone_runs_in_its_own(text):
-    op, args, _ = OWN[text]
+@pytest.mark.parametrize("kind", OWN)
+def test_an_op_of_narrow_dtypes_alone_runs_in_its_own(kind):
+    """Why there is no wider kernel, torch says in other words on other processors."""
+    op, args, _ = OWN[kind]
     call, given = call_of(op, args)
     [found] = call.results(given).all
     assert torch.equal(found.float(), op(*args).float())
-    assert call.note == f"compared in its own dtypes: the reference has no wider kernel ({text}.)"
+    assert re.fullmatch(r"compared in its own dtypes: the reference has no wider kernel \(.+\)", call.note)
 
 
 @pytest.mark.parametrize("kind", SAYS)
