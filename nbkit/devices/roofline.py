@@ -22,12 +22,14 @@ SLOWER_THAN_MOVING = 2.0
 def with_times(costs: pd.DataFrame, device: Device, *, products_in_tf32: bool = False) -> pd.DataFrame:
     """Returns the frame `costs` with `time_us` and `bound` of each op on `device`.
 
-    Without measured calls an op takes the longest of its arithmetic (flops over the peak of its dtype, elementwise ones
-    over that of float32), its traffic (bytes over bandwidth), and its launch, which counts in addition where the device
-    does not compute meanwhile; a view is launched only. After Williams, Waterman and Patterson, "Roofline", CACM 52(4),
-    2009. With measured calls it takes the time between those of like size, or the rate of the nearest products. A
-    collective takes its `communication_bytes` over the link's bandwidth; null where that is not known. `bound` is
-    "compute", "memory", "launch" or "communication".
+    Without measured calls the kernel of an op takes the longer of its arithmetic (flops over the peak of its dtype,
+    elementwise ones over that of float32) and its traffic (bytes over bandwidth); a view has none. After Williams,
+    Waterman and Patterson, "Roofline", CACM 52(4), 2009. With measured calls it takes the time between those of like
+    size, or the rate of the nearest products. A collective takes its `communication_bytes` over the link's bandwidth;
+    null where that is not known. Launching counts in addition where the device does not compute meanwhile. Where ops
+    are queued, the host launches them one after the other in the order of the rows, and the device runs each when it is
+    launched and the one before it is done: `time_us` is by how much an op delays the end, so that the sum is the time
+    of the step. `bound` is "compute", "memory", "launch" or "communication".
 
     Args:
         costs: the frame `costs` of an opcost trace.
@@ -44,13 +46,25 @@ def with_times(costs: pd.DataFrame, device: Device, *, products_in_tf32: bool = 
         moving = known.times_us(costs.assign(op="aten.add.Tensor"))
         is_slow = (parts[COMPUTE] == 0) & (kernel > SLOWER_THAN_MOVING * moving)
         parts[COMPUTE] = np.where(is_slow & (parts[MEMORY] > 0), kernel, parts[COMPUTE])
-    times = np.fmax(kernel, parts[LAUNCH]) if device.is_queued else kernel + parts[LAUNCH]
-    order = (LAUNCH, MEMORY, COMPUTE)  # launching, too, bounds what does nothing
-    sides = pd.Series(np.array(order)[np.argmax(np.stack([parts[side] for side in order]), axis=0)], dtype=TEXT)
     sent = costs["communication_bytes"].to_numpy(np.float64, na_value=np.nan)
     is_sent = ~np.isnan(sent)
-    times[is_sent] = sent[is_sent] / (device.link_bytes_per_s or np.nan) * 1e6 + device.launch_us
-    return costs.assign(time_us=times, bound=sides.mask(is_sent, COMMUNICATION).mask(np.isnan(times)).array)
+    kernel[is_sent] = sent[is_sent] / (device.link_bytes_per_s or np.nan) * 1e6
+    waits = _waits(kernel, parts[LAUNCH]) if device.is_queued else parts[LAUNCH]
+    # Launching bounds what waits for it longer than it runs, and what does nothing.
+    order = (MEMORY, COMPUTE)
+    sides = pd.Series(np.array(order)[np.argmax(np.stack([parts[side] for side in order]), axis=0)], dtype=TEXT)
+    times = kernel + waits
+    sides = sides.mask((waits > kernel) | (kernel == 0), LAUNCH).mask(is_sent, COMMUNICATION)
+    return costs.assign(time_us=times, bound=sides.mask(np.isnan(times)).array)
+
+
+def _waits(kernel: Floats, launch: Floats) -> Floats:
+    """Returns how long the device waits for the launch of each op, which the host does one after the other."""
+    runs = np.nan_to_num(kernel)
+    launched, before = np.cumsum(launch), np.cumsum(runs) - runs
+    # An op starts when it is launched and the device is free: end = max(end of the one before, launched) + kernel.
+    starts = np.maximum.accumulate(launched - before) + before
+    return np.asarray(np.maximum(np.diff(starts + runs, prepend=0.0) - runs, 0.0), np.float64)
 
 
 def _parts(costs: pd.DataFrame, device: Device, products_in_tf32: bool) -> dict[str, Floats]:
@@ -63,17 +77,20 @@ def _parts(costs: pd.DataFrame, device: Device, products_in_tf32: bool) -> dict[
     compute = _numbers(costs["flops"]) / np.array([known[name] for name in names], np.float64)
     compute = compute + _numbers(costs["elementwise_flops"]) / device.peak("float32")
     moved = (costs["read_bytes"] + costs["written_bytes"]).to_numpy(np.float64)
-    return {COMPUTE: compute * 1e6, MEMORY: moved / device.bytes_per_s * 1e6, LAUNCH: _launches(costs, device, moved)}
+    return {COMPUTE: compute * 1e6, MEMORY: moved / device.bytes_per_s * 1e6, LAUNCH: _launches(costs, device)}
 
 
-def _launches(costs: pd.DataFrame, device: Device, moved: Floats) -> Floats:
-    """Returns what launching each op takes in its phase, beyond what its measured calls hold already."""
+def _launches(costs: pd.DataFrame, device: Device) -> Floats:
+    """Returns what launching each op takes in its phase, beyond what its measured calls hold already.
+
+    Calls that a device ran from its queue hold none of it.
+    """
     by_phase = {phase: device.phase_launch_us.get(phase, device.launch_us) for phase in costs["phase"].unique()}
     launch = costs["phase"].map(by_phase).fillna(device.launch_us).to_numpy(np.float64)
-    if device.calls is not None:
+    if device.calls is not None and not device.is_queued:
         bare = device.calls.loc[device.calls["moved_bytes"] > 0, "time_us"].min()
         launch = np.maximum(launch - bare, 0.0)
-    return np.asarray(np.where(moved > 0, launch, 0.0) if device.is_queued else launch, np.float64)
+    return np.asarray(launch, np.float64)
 
 
 def _numbers(values: Any) -> Floats:

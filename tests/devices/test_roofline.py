@@ -28,9 +28,18 @@ VIEW = {"op": "aten.view.default"}
 
 
 def test_an_op_takes_as_long_as_its_longest_side():
+    """The first one waits for its launch; those after it are launched while it runs."""
     times, bounds = timed(tiny(), COMPUTE, MEMORY, LAUNCH, VIEW)
-    assert times == pytest.approx([10.0, 6.0, 2.0, 0.0])
-    assert bounds == ["compute", "memory", "launch", "launch"]
+    assert times == pytest.approx([2.0 + 10.0, 6.0, 1.0, 0.0])
+    assert bounds == ["compute", "memory", "memory", "launch"]
+
+
+def test_a_device_that_is_faster_than_its_launches_waits_for_them():
+    """Launched at 2, 4, 6, 8, 10, 12 us: the fourth waits for three views, the fifth for none, the sixth for one."""
+    times, bounds = timed(tiny(), LAUNCH, VIEW, VIEW, LAUNCH, MEMORY, LAUNCH)
+    assert times == pytest.approx([3.0, 1.0, 2.0, 3.0, 7.0, 1.0])
+    assert sum(times) == pytest.approx(10 + 6 + 1)
+    assert bounds == ["launch", "launch", "launch", "launch", "memory", "memory"]
 
 
 def test_a_device_that_waits_for_each_launch_adds_it():
@@ -47,12 +56,12 @@ def test_a_product_of_an_h100_takes_the_peak_of_its_dtype():
     tf32, _ = timed(device, work, products_in_tf32=True)
     convolution, _ = timed(device, {**work, "op": "aten.convolution.default"})
     bfloat16, _ = timed(device, {**work, "dtype": "bfloat16"})
-    expected = [2 * 4096**3 / tera / 1e6 for tera in (67, 494.5, 494.5, 989.5)]
+    expected = [2 * 4096**3 / tera / 1e6 + device.launch_us for tera in (67, 494.5, 494.5, 989.5)]
     assert [*float32, *tf32, *convolution, *bfloat16] == pytest.approx(expected)
 
 
 def test_unknown_flops_leave_the_time_to_the_bytes():
-    assert timed(tiny(), {**MEMORY, "flops": None}) == (pytest.approx([6.0]), ["memory"])
+    assert timed(tiny(), {**MEMORY, "flops": None}) == (pytest.approx([2.0 + 6.0]), ["memory"])
 
 
 def test_a_collective_takes_what_its_link_takes():

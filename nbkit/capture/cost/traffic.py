@@ -8,6 +8,9 @@ from torch._ops import OpOverload
 
 # They read of their first tensor (embedding: its rows) no more than they return.
 GATHERS = frozenset("embedding gather index index_select take _unsafe_index select_scatter".split())
+# They read an element of their first tensor for each one of the second, or of the second tensor none: its shape alone.
+PICKS = frozenset("nll_loss_forward nll_loss2d_forward".split())
+UNREAD = {"nll_loss_backward": 1, "nll_loss2d_backward": 1}
 # They return memory without filling it.
 EMPTY = frozenset("empty empty_strided new_empty new_empty_strided empty_like empty_permuted resize_".split())
 # They make views, which their schema does not say, or hand on what they are given.
@@ -39,12 +42,16 @@ class Traffic:
         wrote: dict[Any, int] = {}
         for place, arg in [*enumerate(args), *kwargs.items()]:
             if isinstance(arg, Tensor | list | tuple):
-                _regions(arg, read)
+                if UNREAD.get(func._opname) != place:
+                    _regions(arg, read)
                 if place in written:
                     _regions(arg, wrote)
         _regions(out, wrote)
         if func._opname in GATHERS:
             return sum(wrote.values()) + sum([*read.values()][1:]), sum(wrote.values())
+        if func._opname in PICKS:
+            picked = args[1].numel() * args[0].element_size()
+            return picked + sum([*read.values()][1:]), sum(wrote.values())
         return sum(read.values()), sum(wrote.values())
 
 

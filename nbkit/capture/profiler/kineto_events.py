@@ -29,8 +29,8 @@ KINDS = {
     "privateuse1_driver": RUNTIME,
 }
 PROCESS_GROUPS = ("gloo:", "nccl:", "mpi:", "ucc:", "xccl:", "hccl:")
-# Events that stand for what other events say already.
-ELSEWHERE = ("cpu_instant_event",)
+# Events that stand for what other events say already, or for the profiler's own work.
+ELSEWHERE = ("cpu_instant_event", "overhead")
 
 
 def read(result: Any, options: KinetoOptions, skip: Callable[[str], None]) -> Events:

@@ -93,6 +93,7 @@ class Event:
 
     def synchronize(self):
         assert Event.recorded == 2
+        Event.recorded = 0
 
     def elapsed_time(self, last):
         return 2.5
@@ -101,9 +102,18 @@ class Event:
 def test_an_accelerator_is_timed_by_its_events(monkeypatch):
     """The calls stand between two events of the stream; there is none on a CPU, so that another event is taken here."""
     monkeypatch.setattr(torch, "Event", Event)
-    seen = []
-    assert Clock(torch.device("meta")).sample([lambda: seen.append(Event.recorded)] * 3, deque()) == 2500.0
+    clock, seen = Clock(torch.device("meta")), []
+    assert clock.sample([lambda: seen.append(Event.recorded)] * 3, deque()) == 2500.0
     assert seen == [1, 1, 1]
+
+
+def test_an_accelerator_is_busy_while_calls_are_launched(monkeypatch):
+    """Else the time of a small one is that of launching it. Four products take 2.5 ms here, 300 launches up to 9 ms."""
+    monkeypatch.setattr(torch, "Event", Event)
+    clock, seen = Clock(torch.device("meta")), []
+    monkeypatch.setattr(torch, "mm", lambda left, right: seen.append(Event.recorded))
+    clock.sample([lambda: None] * 300, deque())
+    assert seen == [0] * 15
 
 
 @pytest.mark.parametrize("mode", [torch.inference_mode, torch.no_grad, partial(torch.autocast, "cpu")])

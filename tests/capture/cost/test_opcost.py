@@ -278,6 +278,15 @@ def test_views_move_nothing_and_memory_that_is_freed_is_told():
     assert product.freed_op_id == product.op_id
 
 
+def test_a_loss_reads_of_the_scores_the_targets_alone():
+    """Their gradient is filled from their shape: 4 bytes of the loss's gradient are read, 4 of the count of targets."""
+    scores, targets = torch.randn(100, 50, requires_grad=True), torch.randint(50, (100,))
+    moved = nbkit.opcost().run(lambda: torch.nn.functional.cross_entropy(scores, targets).backward()).costs
+    moved = moved.set_index("op")[["read_bytes", "written_bytes"]]
+    assert moved.loc["aten.nll_loss_forward.default"].tolist() == [100 * 4 + 100 * 8, 8]
+    assert moved.loc["aten.nll_loss_backward.default"].tolist() == [4 + 4 + 100 * 8, 100 * 50 * 4]
+
+
 def test_nothing_is_kept_alive():
     models = [Llama(LLAMA_TINY)]
     anchor, recorder = weakref.ref(models[0]), nbkit.opcost()

@@ -51,8 +51,8 @@ def step():
 def test_a_device_gives_times_and_none_gives_none():
     trace = nbkit.opcost(device="H100").run(step)
     costs = trace.costs
-    moved = costs["read_bytes"] + costs["written_bytes"]
-    assert costs.loc[moved > 0, "time_us"].tolist() == [5.0] * int((moved > 0).sum())  # all too small to take longer
+    # All are too small to take longer than their launch.
+    assert costs["time_us"].sum() == pytest.approx(5.0 * len(costs), abs=1.0)
     assert {*costs["bound"]} == {"launch"}
     assert trace.meta["cost_device"]["name"] == "H100" and json.dumps(trace.meta["cost_device"])
     plain = nbkit.opcost().run(step)
@@ -70,7 +70,7 @@ def test_products_run_in_tf32_where_the_user_allows_it():
             times.append(nbkit.opcost(device="H100").run(lambda: torch.mm(left, left)).costs["time_us"].iloc[-1])
     finally:
         torch.set_float32_matmul_precision(before)
-    assert times == pytest.approx([2 * 8192**3 / 67e6, 2 * 8192**3 / 494.5e6])
+    assert times == pytest.approx([5.0 + 2 * 8192**3 / 67e6, 5.0 + 2 * 8192**3 / 494.5e6])
 
 
 @pytest.mark.parametrize(
@@ -93,7 +93,7 @@ def test_a_collective_sends_what_a_ring_sends():
     sent, times, bounds, unknown = json.loads(done.stdout.splitlines()[-1])
     whole = 4 * 8000 * 7 // 8
     assert sent == [7000, 4000, *[whole] * 4, 4000, 7000, *[whole] * 3]
-    assert times == pytest.approx([size / 1e3 + 1.0 for size in sent])
+    assert times == pytest.approx([1.0 + sent[0] / 1e3, *(size / 1e3 for size in sent[1:])])  # launched meanwhile
     assert bounds == ["communication"] and unknown == {}
 
 

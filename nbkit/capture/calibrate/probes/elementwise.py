@@ -78,9 +78,10 @@ VIEWS: tuple[tuple[Any, tuple[Any, ...]], ...] = (
 
 
 def elementwise_probes(place: Place) -> Iterator[Probe]:
-    """Yields the probes of a dtype, small ones first; fewer of another than float32."""
+    """Yields the probes of a dtype, small ones first; fewer of another than float32, larger ones on accelerators."""
     yield from (Probe(op, place, partial(_view, op, options)) for op, options in VIEWS)
-    for elements in ELEMENTS if place.dtype == torch.float32 else FEWER:
+    is_float32, is_cpu = place.dtype == torch.float32, place.device.type == "cpu"
+    for elements in (*(ELEMENTS if is_float32 else FEWER), *(() if is_cpu else (LARGEST,))):
         yield Probe(ATEN.zeros.default, place, partial(_zeros, elements))
         for op, options in UNARY:
             yield Probe(op, place, partial(_called, op, 1, options, elements))
@@ -88,7 +89,7 @@ def elementwise_probes(place: Place) -> Iterator[Probe]:
             yield Probe(op, place, partial(_called, op, 2, options, elements))
         for op, tensors, options in IN_PLACE:
             yield Probe(op, place, partial(_called, op, tensors, options, elements))
-    if place.dtype == torch.float32:
+    if is_float32 and is_cpu:
         yield from (Probe(op, place, partial(_called, op, 2, (), LARGEST)) for op in LARGEST_OF)
 
 

@@ -22,6 +22,10 @@ BATCHED = (
     (64, 16, 16, 16), (32, 32, 64, 32), (48, 128, 64, 128), (48, 128, 128, 64), (16, 256, 64, 256), (16, 256, 256, 64),
     (8, 512, 64, 512),
 )  # fmt: skip
+LARGER_BATCHED = (
+    (128, 512, 64, 512), (128, 512, 512, 64), (8, 1024, 256, 1024), (32, 1024, 128, 1024), (32, 1024, 1024, 128),
+    (8, 1024, 1024, 2048),
+)  # fmt: skip
 # Queries, keys and values of so many: batch, heads, positions, width.
 ATTENTIONS = ((1, 4, 32, 16), (2, 8, 128, 64), (2, 8, 256, 64), (2, 8, 512, 64))
 # (batch, channels, height and width, channels of the result, kernel, stride, groups)
@@ -30,14 +34,17 @@ CONVOLUTIONS = (
     (8, 128, 20, 128, 3, 1, 1), (8, 256, 10, 256, 3, 1, 1), (8, 64, 40, 128, 1, 2, 1), (8, 128, 20, 256, 1, 1, 1),
     (4, 3, 128, 192, 16, 16, 1), (4, 96, 20, 96, 7, 1, 96), (8, 64, 40, 64, 3, 1, 64), (8, 64, 20, 128, 3, 1, 4),
 )  # fmt: skip
+LARGER_CONVOLUTIONS = (
+    (64, 256, 14, 256, 3, 1, 1), (64, 128, 28, 256, 1, 1, 1), (64, 96, 28, 96, 7, 1, 96), (64, 64, 56, 128, 1, 2, 1),
+    (64, 64, 56, 64, 3, 1, 1), (64, 3, 224, 64, 7, 2, 1),
+)  # fmt: skip
 Sizes = tuple[int, ...]
 Make = Callable[[Place], Call]
 
 
 def product_probes(place: Place) -> Iterator[Probe]:
     """Yields the probes of products in a dtype, small ones first; an accelerator needs larger ones to be busy."""
-    larger = () if place.device.type == "cpu" else LARGER
-    yield from (Probe(ATEN.mm.default, place, _product(sizes)) for sizes in (*PRODUCTS, *larger))
+    yield from (Probe(ATEN.mm.default, place, _product(sizes)) for sizes in _sizes(place, PRODUCTS, LARGER))
 
 
 def square_probes(place: Place) -> Iterator[Probe]:
@@ -47,18 +54,23 @@ def square_probes(place: Place) -> Iterator[Probe]:
 
 def batched_probes(place: Place) -> Iterator[Probe]:
     """Yields the probes of products of many matrices in a dtype."""
-    yield from (Probe(ATEN.bmm.default, place, _batched(sizes)) for sizes in BATCHED)
+    yield from (Probe(ATEN.bmm.default, place, _batched(sizes)) for sizes in _sizes(place, BATCHED, LARGER_BATCHED))
 
 
 def layer_probes(place: Place) -> Iterator[Probe]:
     """Yields the probes of convolutions, forward and backward, and, on the CPU, of attention."""
-    yield from (Probe(ATEN.convolution.default, place, _convolution(sizes)) for sizes in CONVOLUTIONS)
-    yield from (Probe(ATEN.convolution_backward.default, place, _convolution_backward(sizes)) for sizes in CONVOLUTIONS)
+    convolutions = _sizes(place, CONVOLUTIONS, LARGER_CONVOLUTIONS)
+    yield from (Probe(ATEN.convolution.default, place, _convolution(sizes)) for sizes in convolutions)
+    yield from (Probe(ATEN.convolution_backward.default, place, _convolution_backward(sizes)) for sizes in convolutions)
     if place.device.type == "cpu":  # elsewhere the kernel depends on the device
         forward = ATEN._scaled_dot_product_flash_attention_for_cpu.default
         backward = ATEN._scaled_dot_product_flash_attention_for_cpu_backward.default
         yield from (Probe(forward, place, _attention(sizes)) for sizes in ATTENTIONS)
         yield from (Probe(backward, place, _attention_backward(sizes)) for sizes in ATTENTIONS)
+
+
+def _sizes(place: Place, sizes: tuple[Sizes, ...], larger: tuple[Sizes, ...]) -> tuple[Sizes, ...]:
+    return sizes if place.device.type == "cpu" else (*sizes, *larger)
 
 
 def _product(sizes: Sizes) -> Make:
