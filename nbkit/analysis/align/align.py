@@ -13,6 +13,7 @@ from nbkit.analysis.align.events import Event, events
 from nbkit.analysis.align.matches import Match, Matches
 from nbkit.analysis.align.neutral import neutral_matches
 from nbkit.analysis.align.side import Side
+from nbkit.analysis.align.state import state_of
 from nbkit.executions.execution import Execution
 
 # Errors up to so many eps are rounding, where that is all there is to go by.
@@ -67,8 +68,9 @@ def align(left: Execution, right: Execution) -> Alignment:
     matches.remove(_mistaken(*sides, matches, differs))
     differs = differing(*sides, matches)
     errors = tuple(error_of(*sides, match) for match in matches.all)
-    local = local_errors(*sides, matches, differs)
-    begins = tuple(events(*sides, matches, differs, local))
+    state = state_of(*sides, matches, differs)
+    local = local_errors(*sides, matches, differs, state.harmless)
+    begins = tuple(events(*sides, matches, differs, local, state.differing))
     return Alignment(*sides, matches, tolerance, differs, errors, local, begins)
 
 

@@ -27,10 +27,12 @@ def _differing(side: Side, matches: Matches, which: int) -> set[int]:
             onward = [reader for reader in readers if side.does[reader] not in SLICING]
         else:
             agrees, onward = number in agreeing, list(readers)
-        # Of what proves nothing (a mask, a scalar) equal values are taken for what they are, but not for a good end.
-        leads[number] = (agrees and bool(side.is_telling[number])) or any(leads[reader] for reader in onward)
         if not ends.isdisjoint(readers):
             ends.add(number)
+        # Of what proves nothing (a mask, a scalar) equal values are taken for what they are, but not for a good end;
+        # nor are those of what nobody reads, such as the mean that a norm returns beside its result.
+        is_proof = agrees and bool(side.is_telling[number]) and number in ends
+        leads[number] = is_proof or any(leads[reader] for reader in onward)
         if not agrees and not leads[number] and side.has_features[number] and number in ends:
             found.add(number)
     return found

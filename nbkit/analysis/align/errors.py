@@ -1,6 +1,6 @@
 """Measures the pairs: how far they are apart, and how much of it begins at the op or the ops in between."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -70,16 +70,23 @@ def metrics_of(left: Side, right: Side, match: Match) -> dict[str, float | int |
     }
 
 
-def local_errors(left: Side, right: Side, matches: Matches, differing: tuple[set[int], set[int]]) -> dict[int, Local]:
+def local_errors(
+    left: Side,
+    right: Side,
+    matches: Matches,
+    differing: tuple[set[int], set[int]],
+    own: Collection[int] = (),
+) -> dict[int, Local]:
     """Returns by right result_id what its op, or the ops since the nearest matched results, add to the difference.
 
     The right execution runs once more: all that read a matched result read the left one's value. Only pairs whose
     values agree, or that differ to the end on both sides, give values: inside another way to the same result nothing is
-    the same.
+    the same. The right results in `own` keep their values.
     """
     if right.execution.recompute is None:
         return {}
     given = given_values(left, right, matches, differing)
+    given = {number: value for number, value in given.items() if number not in own}
     wanted = [number for number in given if right.results[number].kind == "op"]
     found = _compared(left, right, matches, given, right.execution.recompute(given, wanted))
     suspects = [number for number, local in found.items() if local.error > local.allowed and np.isfinite(local.error)]
@@ -94,9 +101,11 @@ def given_values(left: Side, right: Side, matches: Matches, differing: tuple[set
         is_near = (
             match.agrees or match.evidence == "values" or (match.evidence == "name" and match.relation is not None)
         )
-        # Scalars and masks that differ are a step to what differs: a pair of them by the graph alone proves nothing.
-        is_known = match.left in differing[0] and number in differing[1] and left.is_telling[match.left]
-        is_sure = is_near or (is_known and bool(right.is_telling[number]))
+        # Scalars and masks that differ are a step to what differs: a pair of them by the graph alone proves nothing. A
+        # parameter of ones is one nevertheless.
+        is_telling = bool(left.is_telling[match.left] and right.is_telling[number])
+        is_telling |= left.results[match.left].kind == right.results[number].kind == "parameter"
+        is_sure = is_near or (match.left in differing[0] and number in differing[1] and is_telling)
         if (
             value is not None
             and match.relation is not None

@@ -1,14 +1,12 @@
 """Finds where differences begin: what the ops of a pair add, other state, and what one side alone does."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from nbkit.analysis.align.differing import SLICING, roots
 from nbkit.analysis.align.errors import Local, region_of
 from nbkit.analysis.align.matches import Match, Matches
 from nbkit.analysis.align.side import Side
-
-STATE = ("input", "parameter", "buffer", "constant")
 
 
 @dataclass(frozen=True)
@@ -28,29 +26,21 @@ class Event:
 
 
 def events(
-    left: Side, right: Side, matches: Matches, differs: tuple[set[int], set[int]], local: dict[int, Local]
+    left: Side,
+    right: Side,
+    matches: Matches,
+    differs: tuple[set[int], set[int]],
+    local: dict[int, Local],
+    state: Iterable[Match],
 ) -> list[Event]:
-    """Returns all beginnings in the order of the left execution."""
-    found = [*_state_events(left, right, matches, differs), *_local_events(left, right, matches, differs, local)]
+    """Returns all beginnings in the order of the left execution; `state` are the pairs of it that differ."""
+    found = [Event(match, (match.left,), (match.right,), first_use(left, match.left)) for match in state]
+    found += _local_events(left, right, matches, differs, local)
     shown = {event.match.right for event in found if event.match is not None}
     found += [event for event in _nan_events(left, right, matches) if event.right[-1] not in shown]
     # What one side alone has is how it gets there, unless nothing else says where a difference comes from.
     found = found or _alone(left, right, matches, differs)
     return sorted(found, key=lambda event: event.order)
-
-
-def _state_events(left: Side, right: Side, matches: Matches, differs: tuple[set[int], set[int]]) -> list[Event]:
-    """Returns pairs of inputs, parameters, buffers and constants whose values differ."""
-    return [
-        Event(match, (match.left,), (match.right,), first_use(left, match.left))
-        for match in matches.all
-        if not match.agrees
-        and match.part is None
-        and left.results[match.left].kind in STATE
-        and right.results[match.right].kind in STATE
-        and match.left in differs[0]
-        and match.right in differs[1]
-    ]
 
 
 def _nan_events(left: Side, right: Side, matches: Matches) -> list[Event]:
