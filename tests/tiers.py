@@ -142,6 +142,7 @@ SAMPLED = {
     "align_cases/test_opalign.py::test_a_fault*": 9,
     "align_cases/test_opalign.py::test_a_port*": 3,
     "align_cases/test_faults.py*": 9,
+    "align_cases/test_weights.py*": 6,
     "analysis/align/kinds/*": 6,
     "capture/diff/modules/test_step_is_unchanged.py::test_the_step_computes*": 8,
     "capture/operators/*::test_every_op_on_the_cpu*": 6,

@@ -6,6 +6,7 @@ from functools import cached_property
 
 from nbkit.analysis.align.by_context import match_names, match_neighbours, match_structure
 from nbkit.analysis.align.by_part import match_parts
+from nbkit.analysis.align.by_position import match_positions
 from nbkit.analysis.align.by_value import match_values, tolerance_of
 from nbkit.analysis.align.differing import differing
 from nbkit.analysis.align.errors import Local, error_of, local_errors
@@ -59,6 +60,7 @@ def align(left: Execution, right: Execution) -> Alignment:
     matches, tolerance = Matches(), tolerance_of(*sides)
     match_values(*sides, matches, tolerance)
     match_names(*sides, matches)
+    match_positions(*sides, matches)
     matches.remove([*neutral_matches(*sides, matches)])
     match_neighbours(*sides, matches)
     match_parts(*sides, matches, tolerance)

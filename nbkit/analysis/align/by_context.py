@@ -28,7 +28,7 @@ def match_names(left: Side, right: Side, matches: Matches) -> None:
         if partner is None or result.result_id in matches.right_of or partner in matches.left_of:
             continue
         if left.numel[result.result_id] == right.numel[partner]:
-            _add(left, right, result.result_id, partner, "name", matches)
+            add_match(left, right, result.result_id, partner, "name", matches)
 
 
 def match_neighbours(left: Side, right: Side, matches: Matches) -> None:
@@ -42,7 +42,7 @@ def match_neighbours(left: Side, right: Side, matches: Matches) -> None:
         for pair in [*_same_places(left, right, first, second), *_same_readers(left, right, first, second, matches)]:
             if pair[0] in matches.right_of or pair[1] in matches.left_of or not _is_equal(left, right, *pair):
                 continue
-            _add(left, right, *pair, "structure", matches)
+            add_match(left, right, *pair, "structure", matches)
             waiting.append(pair)
 
 
@@ -90,7 +90,8 @@ def _is_equal(left: Side, right: Side, first: int, second: int) -> bool:
     return bool(np.allclose(left.moments[first], right.moments[second], rtol=1e-6, atol=1e-12, equal_nan=True))
 
 
-def _add(left: Side, right: Side, first: int, second: int, evidence: str, matches: Matches) -> None:
+def add_match(left: Side, right: Side, first: int, second: int, evidence: str, matches: Matches) -> None:
+    """Adds a match of two results for reasons other than their values, which say whether they agree."""
     ours, theirs = left.results[first], right.results[second]
     relation = in_order(ours.shape, theirs.shape, is_cast=ours.dtype != theirs.dtype)
     if left.numel[first] != right.numel[second]:
@@ -126,7 +127,7 @@ def _follow(left: Side, right: Side, matches: Matches, differing: tuple[set[int]
             for form in (_form, _loose_form):
                 for pair in single_pairs(free[0], free[1], partial(form, left), partial(form, right)):
                     if pair[0] not in matches.right_of and pair[1] not in matches.left_of:
-                        _add(left, right, *pair, "structure", matches)
+                        add_match(left, right, *pair, "structure", matches)
                         waiting.append(pair)
 
 
@@ -158,7 +159,7 @@ def _fill_gaps(left: Side, right: Side, matches: Matches, differing: tuple[set[i
     for first, second in common_sequence(*words):
         pair = orders[0][first], orders[1][second]
         if pair[0] not in matches.right_of and pair[1] not in matches.left_of:
-            _add(left, right, *pair, "structure", matches)
+            add_match(left, right, *pair, "structure", matches)
 
 
 def canonical_order(side: Side) -> list[int]:

@@ -1,6 +1,6 @@
 """Measures the pairs: how far they are apart, and how much of it begins at the op or the ops in between."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Container, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -131,7 +131,7 @@ def _compared(
     return found
 
 
-def region_of(side: Side, number: int, known: Mapping[int, object]) -> list[int]:
+def region_of(side: Side, number: int, known: Container[int]) -> list[int]:
     """Returns the result and what it is made of, back to results that are known, these included."""
     region, waiting = {number: None}, list(side.results[number].sources)
     while waiting:

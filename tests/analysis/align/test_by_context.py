@@ -40,10 +40,9 @@ def test_scalars_are_paired_where_they_are_read():
 
 
 def test_what_differs_is_paired_along_the_dataflow():
-    sides = [
-        execution(("x", None, [], X), ("a", "Tanh", ["x"], value), ("b", "Neg", ["a"], -value)) for value in (A, B)
-    ]
-    found = evidence(align(*sides))
+    left = execution(("x", None, [], X), ("a", "Tanh", ["x"], A), ("b", "Neg", ["a"], -A))
+    right = execution(("x", None, [], X), ("i", "Identity", ["x"], X), ("a", "Tanh", ["i"], B), ("b", "Neg", ["a"], -B))
+    found = evidence(align(left, right))
     assert (found["a", "a"], found["b", "b"]) == (("structure", False), ("structure", False))
 
 
