@@ -57,7 +57,7 @@ def side_of(case: Case, here: str) -> Side | None:
         return {
             name: floats(value.reshape(-1, value.shape[-1])[chosen])
             for name, value in pairs
-            if value.ndim == len(lead) + 1 and value.shape[:-1] == lead and np.issubdtype(value.dtype, np.floating)
+            if value.size and value.shape[:-1] == lead and np.issubdtype(value.dtype, np.floating)
         }
 
     sides = case.left, case.right
