@@ -58,13 +58,14 @@ def results_frame(left: Execution, right: Execution) -> pd.DataFrame:
 def alignment_frame(alignment: Alignment) -> pd.DataFrame:
     """Returns a frame of ALIGNMENT: all pairs and all results of one side alone, in the order of the left execution."""
     origins = origins_of(alignment)
-    errors = {id(match): error for match, error in zip(alignment.matches.all, alignment.errors, strict=True)}
     ordered = list(_ordered(alignment))
     numbers = {key: row for row, (key, _, _) in enumerate(ordered)}
+    pairs = [match for _, match, _ in ordered if match is not None]
+    metrics = iter(metrics_of(alignment.left, alignment.right, pairs))
     rows = []
     for _, match, (left, right) in ordered:
         row = _texts(alignment, left, right)
-        row |= _of_match(alignment, match, errors[id(match)]) if match else _alone(alignment, left, right)
+        row |= _of_match(alignment, match) | next(metrics) if match else _alone(alignment, left, right)
         row |= _verdict(alignment, origins, numbers, match, left, right)
         rows.append(row)
     return ALIGNMENT.frame(rows)
@@ -116,7 +117,7 @@ def _texts(alignment: Alignment, left: int | None, right: int | None) -> Row:
     return row
 
 
-def _of_match(alignment: Alignment, match: Match, error: float | None) -> Row:
+def _of_match(alignment: Alignment, match: Match) -> Row:
     left, right = alignment.left, alignment.right
     local = alignment.local.get(match.right) if alignment.matches.left_of[match.right] is match else None
     read = [alignment.matches.left_of.get(source) for source in right.results[match.right].sources]
@@ -127,11 +128,10 @@ def _of_match(alignment: Alignment, match: Match, error: float | None) -> Row:
         "relation": match.part or (match.relation.name if match.relation else "other"),
         "evidence": match.evidence,
         "input_error": max(before, default=None),
-        "output_error": error,
+        "output_error": alignment.error_of(match),
         "allowed_error": None if local is None else local.allowed,
         "local_error": None if local is None else local.error,
         "arguments": _other_arguments(left, right, match),
-        **metrics_of(left, right, match),
     }
 
 
