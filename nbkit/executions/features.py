@@ -5,7 +5,7 @@ too, and permuted ones the same symmetric projections. Under noise of relative s
 """
 
 from functools import lru_cache
-from math import prod
+from math import isfinite, prod
 from typing import NamedTuple
 
 import numpy as np
@@ -52,9 +52,8 @@ def features_of(value: Array) -> Features:
         value = np.stack([value.real, value.imag], axis=-1)
     flat = np.ascontiguousarray(value).reshape(-1)
     found = _reduced(flat, 1.0)
-    extent = max(-found.min, found.max)
-    if found.finite and not (SAFE[0] < extent < SAFE[1] or extent == 0):
-        found = _reduced(flat, extent)  # squares of the largest numbers of float64 would overflow
+    if found.finite and (scale := _scale(found.min, found.max)) != 1:
+        found = _reduced(flat, scale)
     if not found.finite:
         zeros = (0.0,) * PROJECTIONS, (0.0,) * SYMMETRIC
         counts = found.nan_count, found.inf_count
@@ -71,8 +70,30 @@ def features_of(value: Array) -> Features:
         found.inf_count,
         _distinct(flat, found.finite),
         tuple((found.projected / norm).tolist()) if norm else (0.0,) * PROJECTIONS,
-        _symmetric(flat, value.shape, found) if norm else (0.0,) * SYMMETRIC,
+        _symmetric(flat, value.shape, found.scale, found.finite, norm) if norm else (0.0,) * SYMMETRIC,
     )
+
+
+def reshaped(known: Features, value: Array, shape: tuple[int, ...]) -> Features:
+    """Returns the features of a tensor that has the elements, in order, of one with this shape and known features."""
+    if np.iscomplexobj(value):
+        return features_of(value)
+    if _lengths(value.shape) == _lengths(shape) or known.rms == 0:
+        return known
+    finite = known.numel - known.nan_count - known.inf_count
+    scale = _scale(known.min, known.max)
+    norm = known.rms / scale * finite**0.5
+    return known._replace(symmetric=_symmetric(value.reshape(-1), value.shape, scale, finite, norm))
+
+
+def _scale(least: float, most: float) -> float:
+    """Returns what elements are divided by: the squares of the largest numbers of float64 would overflow."""
+    extent = max(-least, most)
+    return 1.0 if SAFE[0] < extent < SAFE[1] or extent == 0 else extent
+
+
+def _lengths(shape: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(size for size in shape if size != 1)
 
 
 class _Reduced(NamedTuple):
@@ -98,23 +119,25 @@ def _reduced(flat: Array, scale: float) -> _Reduced:
     projected = np.zeros(PROJECTIONS)
     with np.errstate(all="ignore"):
         for start in range(0, len(flat), PIECE):
-            piece = finite = flat[start : start + PIECE].astype(np.float64)
-            if not np.isfinite(piece.sum()):
+            given = flat[start : start + PIECE]
+            piece = finite = given.astype(np.float64)
+            ends = float(given.min()), float(given.max())
+            if not isfinite(ends[1] - ends[0]):  # NaN comes through, too
                 is_finite = np.isfinite(piece)
                 finite = piece[is_finite]
                 nans = int(np.isnan(piece).sum())
                 nan_count, inf_count = nan_count + nans, inf_count + len(piece) - len(finite) - nans
                 piece = np.where(is_finite, piece, 0.0)
+                ends = float(finite.min(initial=np.inf)), float(finite.max(initial=-np.inf))
             count += len(finite)
-            least, most = min(least, finite.min(initial=np.inf)), max(most, finite.max(initial=-np.inf))
+            least, most = min(least, ends[0]), max(most, ends[1])
             if scale != 1.0:
                 piece, finite = piece / scale, finite / scale
             total += float(finite.sum())
             absolute += float(np.abs(finite).sum())
             square += float(piece @ piece)
             projected += _projected(piece, start // BLOCK)
-    extremes = float(least), float(most)
-    return _Reduced(scale, count, total, absolute, square, *extremes, nan_count, inf_count, projected)
+    return _Reduced(scale, count, total, absolute, square, least, most, nan_count, inf_count, projected)
 
 
 def _distinct(flat: Array, finite: int) -> int:
@@ -147,9 +170,9 @@ def _projected(piece: Floats, block: int) -> Floats:
     return sums
 
 
-def _symmetric(flat: Array, shape: tuple[int, ...], known: _Reduced) -> tuple[float, ...]:
+def _symmetric(flat: Array, shape: tuple[int, ...], scale: float, finite: int, norm: float) -> tuple[float, ...]:
     """Returns the symmetric projections: the last axes are reduced in one product, piece by piece, then the others."""
-    sizes = tuple(size for size in shape if size != 1)
+    sizes = _lengths(shape)
     first = len(sizes)
     while first and (first == len(sizes) or prod(sizes[first - 1 :]) <= 2 * BLOCK):
         first -= 1
@@ -157,20 +180,19 @@ def _symmetric(flat: Array, shape: tuple[int, ...], known: _Reduced) -> tuple[fl
     rows = flat.reshape(-1, len(weights))
     sums = np.empty((len(rows), SYMMETRIC))
     step = max(PIECE // len(weights), 1)
-    is_finite = known.finite == len(flat)
     for start in range(0, len(rows), step):
         piece = rows[start : start + step].astype(np.float64)
-        if not is_finite:
+        if finite < len(flat):
             piece = np.where(np.isfinite(piece), piece, 0.0)
-        if known.scale != 1.0:
-            piece /= known.scale
+        if scale != 1.0:
+            piece /= scale
         np.matmul(piece, weights, out=sums[start : start + step])
     numbers = []
     for which in range(SYMMETRIC):
         reduced = sums[:, which].reshape(sizes[:first])
         while reduced.ndim:
             reduced = reduced @ _weights(reduced.shape[-1], which)
-        numbers.append(float(reduced) / known.square**0.5)
+        numbers.append(float(reduced) / norm)
     return tuple(numbers)
 
 

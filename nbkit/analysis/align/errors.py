@@ -77,7 +77,10 @@ def metrics_of(left: Side, right: Side, matches: Sequence[Match]) -> list[Column
         elif values[0].size <= CHUNK or coarser is None:
             together.setdefault((coarser, is_complex), []).append((at, *views))
         else:
-            found[at] = _columns(_measured(*views, coarser, is_complex), 0)
+            known = left.results[match.left].features
+            is_plain = known is not None and values[0] is left.execution.value(match.left)
+            scale = known.rms if known is not None and is_plain else None
+            found[at] = _columns(_measured(*views, coarser, is_complex, scale), 0)
     for (coarser, is_complex), pairs in together.items():
         for batch in _batches(pairs):
             metrics = _measured_together([pair[1:] for pair in batch], coarser, is_complex)
@@ -99,10 +102,11 @@ def _columns_of_equal(expected: Array, actual: Array) -> Columns:
     }
 
 
-def _measured(expected: Array, actual: Array, precision: Precision, is_complex: bool) -> Metrics:
-    """Measures a large pair piece by piece."""
+def _measured(expected: Array, actual: Array, precision: Precision, is_complex: bool, scale: float | None) -> Metrics:
+    """Measures a large pair piece by piece; `scale` is the root mean square of what is expected, if that is known."""
     wide = np.complex128 if is_complex else np.float64
-    scale = rms_of(block for (block,) in blocks((expected,), wide))
+    if scale is None:
+        scale = rms_of(block for (block,) in blocks((expected,), wide))
     pieces = [measured_one(two, one, precision, scale) for one, two in blocks((expected, actual), wide, CHUNK)]
     return total(joined(pieces))
 

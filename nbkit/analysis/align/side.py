@@ -10,7 +10,7 @@ import numpy.typing as npt
 from nbkit.executions.execution import Array, Execution, Result
 from nbkit.executions.features import PROJECTIONS, SYMMETRIC, Features
 from nbkit.graphs.canonical_ops import PASSING, op_kind
-from nbkit.numerics.blocks import BLOCK, blocks
+from nbkit.numerics.blocks import BLOCK
 from nbkit.numerics.precision import precision_of
 
 Floats = npt.NDArray[np.float64]
@@ -31,8 +31,9 @@ def with_infinities(value: Array) -> Array:
     if value.dtype.kind != "f" or not value.size or max(-value.min(), value.max()) < HUGE:
         return value
     huge = small = ones = 0
-    for (block,) in blocks((value,), np.float64):
-        size = np.abs(block)
+    flat = np.ascontiguousarray(value).reshape(-1)
+    for start in range(0, len(flat), BLOCK):
+        size = np.abs(flat[start : start + BLOCK])
         huge += int(np.count_nonzero((size >= HUGE) & (size < np.inf)))
         small += int(np.count_nonzero(size < HUGE))
         ones += int(np.count_nonzero(size <= 1))
