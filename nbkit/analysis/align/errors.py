@@ -80,12 +80,12 @@ def metrics_of(left: Side, right: Side, matches: Sequence[Match]) -> list[Column
             known = left.results[match.left].features
             is_plain = known is not None and values[0] is left.execution.value(match.left)
             scale = known.rms if known is not None and is_plain else None
-            found[at] = _columns(_measured(*views, coarser, is_complex, scale), 0)
+            (found[at],) = _columns(_measured(*views, coarser, is_complex, scale))
     for (coarser, is_complex), pairs in together.items():
         for batch in _batches(pairs):
-            metrics = _measured_together([pair[1:] for pair in batch], coarser, is_complex)
-            for row, (at, _, _) in enumerate(batch):
-                found[at] = _columns(metrics, row)
+            rows = _columns(_measured_together([pair[1:] for pair in batch], coarser, is_complex))
+            for (at, _, _), row in zip(batch, rows, strict=True):
+                found[at] = row
     return found
 
 
@@ -131,17 +131,16 @@ def _measured_together(pairs: Sequence[tuple[Array, ...]], precision: Precision 
     return measure(actual, expected, starts, precision)
 
 
-def _columns(metrics: Metrics, row: int) -> Columns:
-    names = ("max_abs_error", "max_rel_error", "max_ulp", "noise_ratio", "mean_abs_error", "cosine_similarity")
-    counts = {"left": "expected", "right": "actual"}
-    return {
-        **{name: float(getattr(metrics, name)[row]) for name in names},
-        **{
-            f"{side}_{what}_count": int(getattr(metrics, f"{word}_{what}_count")[row])
-            for what in ("nan", "inf")
-            for side, word in counts.items()
-        },
+def _columns(metrics: Metrics) -> list[Columns]:
+    """Returns the columns of each pair."""
+    columns: dict[str, list[Any]] = {
+        name: getattr(metrics, name).tolist()
+        for name in ("max_abs_error", "max_rel_error", "max_ulp", "noise_ratio", "mean_abs_error", "cosine_similarity")
     }
+    for side, word in (("left", "expected"), ("right", "actual")):
+        for what in ("nan_count", "inf_count"):
+            columns[f"{side}_{what}"] = getattr(metrics, f"{word}_{what}").tolist()
+    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
 
 class LocalErrors:

@@ -149,9 +149,8 @@ class Side:
         for number in np.flatnonzero(self.is_telling & ~np.isnan(self.projections[:, 0])).tolist():
             known = self.results[number].features
             assert known is not None
-            groups.setdefault(
-                (self.numel[number], known.rms, known.nan_count, known.inf_count, known.projections), []
-            ).append(number)
+            same = known.numel, known.rms, known.nan_count, known.inf_count, known.projections
+            groups.setdefault(same, []).append(number)
         return list(groups.values())
 
     def value(self, number: int) -> Array | None:
