@@ -1,20 +1,18 @@
 """Measures what it takes to align two executions of thousands of results, beside an edit distance of the same results.
 
-One pair has values that are all different, in branches that the right side runs in another order, some results more
-on each side. The other one is a LLaMA of 32 layers beside what torch.onnx.export makes of it; exporting is told apart.
-The peer is the published method in numpy: the edit distance of the sequences of results by shape and features, row
-by row. Both run interleaved, in one thread; a ratio is the median of those of the rounds.
+The pair has values that are all different, in branches that the right side runs in another order, some results more
+on each side. The peer is the published method in numpy: the edit distance of the sequences of results by shape and
+features, row by row. Both run interleaved, in one thread; a ratio is the median of those of the rounds. Then come
+models (align_models.py): a LLaMA of 32 layers beside its export, ONNX beside ONNX, and the recorder.
 
-Run from the repository root: `python bench/align.py [--rounds N] [--left N] [--right N] [--without-llama]`. Writes
+Run from the repository root: `python bench/align.py [--rounds N] [--left N] [--right N] [--without-models]`. Writes
 out/bench/align.md.
 """
 
 import argparse
 import os
 import tracemalloc
-import warnings
 from collections.abc import Callable
-from itertools import pairwise
 from pathlib import Path
 from statistics import median
 from time import perf_counter, process_time
@@ -23,13 +21,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from bench.harness.ratios import Figure, figures_table, number, ratio
+from bench.harness.ratios import Figure, figures_table, ratio
 from nbkit.analysis.align.align import align
 from nbkit.executions.execution import Collector, Execution, Result
 from nbkit.verbs.alignment.opalign import aligned_trace
 
 OUT = Path(__file__).parents[1] / "out" / "bench" / "align.md"
-BUDGET_S, BUDGET_MB, LLAMA_BUDGET_S = 1.0, 200.0, 10.0
+BUDGET_S, BUDGET_MB = 1.0, 200.0
+# Of each model, so many rounds are enough.
+MOST_MODEL_ROUNDS = 3
 BRANCH = 20
 OPS = ("add.Tensor", "mul.Tensor", "view.default", "mm.default", "relu.default")
 Arrays = dict[int, npt.NDArray[np.float32]]
@@ -40,7 +40,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5, help="runs of each (default: 5)")
     parser.add_argument("--left", type=int, default=5_000, help="results of the left side (default: 5,000)")
     parser.add_argument("--right", type=int, default=4_500, help="results of the right side (default: 4,500)")
-    parser.add_argument("--without-llama", action="store_true", help="leave the LLaMA out")
+    parser.add_argument("--without-models", action="store_true", help="leave the models out")
     options = parser.parse_args()
     left, right = synthetic(options.left, 0), synthetic(options.right, 1)
     parts = [
@@ -48,8 +48,10 @@ def main() -> None:
         f"{os.cpu_count()} cores, 1 thread; {len(left.results):,} and {len(right.results):,} results of other values.",
         synthetic_table(left, right, options.rounds),
     ]
-    if not options.without_llama:
-        parts += ["## LLaMA of 32 layers, hidden size 64, 32 tokens, eager beside ONNX", llama_table()]
+    if not options.without_models:
+        from bench.align_models import model_parts
+
+        parts += model_parts(min(options.rounds, MOST_MODEL_ROUNDS))
     text = "\n\n".join(parts) + "\n"
     OUT.parent.mkdir(parents=True, exist_ok=True)
     OUT.write_text(text)
@@ -181,43 +183,6 @@ def peak_mb(run: Callable[[], Any]) -> float:
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     return peak / 1e6
-
-
-def llama_table() -> str:
-    """Returns the seconds of exporting, running and aligning a LLaMA."""
-    import torch
-    from transformers import LlamaConfig, LlamaModel
-
-    from nbkit.verbs.alignment.sides import execution_of
-
-    warnings.simplefilter("ignore")
-    torch.set_num_threads(1)
-    torch.manual_seed(0)
-    config = LlamaConfig(
-        hidden_size=64, num_attention_heads=4, num_key_value_heads=4, intermediate_size=96, vocab_size=100,
-        num_hidden_layers=32, max_position_embeddings=64, use_cache=False, attn_implementation="eager",
-    )  # fmt: skip
-    model, ids = LlamaModel(config).eval(), torch.randint(100, (1, 32))
-    settings: dict[str, Any] = {"backward": False, "kept_bytes": 1 << 30}
-    clocks = [(perf_counter(), process_time())]
-    program = torch.onnx.export(model, kwargs={"input_ids": ids}, dynamo=True, verbose=False)
-    clocks.append((perf_counter(), process_time()))
-    sides = [execution_of(side, {"input_ids": ids}, **settings) for side in (model, program.model_proto)]
-    clocks.append((perf_counter(), process_time()))
-    trace = aligned_trace(*sides)
-    clocks.append((perf_counter(), process_time()))
-    spans = [tuple(np.subtract(after, before)) for before, after in pairwise(clocks)]
-    figures = [
-        Figure("export", *spans[0], "s"),
-        Figure("both runs", *spans[1], "s"),
-        Figure("aligning", *spans[2], "s"),
-        Figure("runs and aligning", *np.add(spans[1], spans[2]), "s", LLAMA_BUDGET_S),
-    ]
-    counts = ", ".join(f"{mark} {count:,}" for mark, count in trace.meta["counts"].items())
-    sizes = " and ".join(number(len(side.results)) for side in sides)
-    first = trace.meta["first_divergence"]
-    found = "no divergence" if first is None else first["message"]
-    return f"{figures_table(figures)}\n\n{sizes} results; {counts}; {found}."
 
 
 if __name__ == "__main__":

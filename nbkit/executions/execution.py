@@ -7,8 +7,9 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from nbkit.executions.features import Features, features_of
+from nbkit.executions.features import Features, features_of, reshaped
 from nbkit.executions.values import Values
+from nbkit.numerics.blocks import same_bits
 
 Array = npt.NDArray[np.generic]
 # A parameter is trained; a buffer is other state of the model; a constant is in the program itself.
@@ -86,11 +87,29 @@ class Collector:
         self.results: list[Result] = []
         self.values = Values() if values is None else values
 
-    def add(self, result: Result, value: Array | None) -> int:
-        """Adds a result and returns its result_id, which the given one need not have; the value may be null."""
+    def add(self, result: Result, value: Array | None, *, is_own: bool = False) -> int:
+        """Adds a result and returns its result_id, which the given one need not have; the value may be null.
+
+        With `is_own`, nothing else will ever write to the value's memory.
+        """
         result_id = len(self.results)
-        known = None if value is None else features_of(value)
-        self.results.append(replace(result, result_id=result_id, features=known))
+        known = None
         if value is not None:
-            self.values.put(result_id, value)
+            same = self._same_source(result, value)
+            if same is None:
+                known = features_of(value)
+                self.values.put(result_id, value, is_own=is_own)
+            else:
+                source, features = same
+                known = reshaped(features, value, self.results[source].shape)
+                self.values.put_same(result_id, source, value.shape)
+        self.results.append(replace(result, result_id=result_id, features=known))
         return result_id
+
+    def _same_source(self, result: Result, value: Array) -> tuple[int, Features] | None:
+        """Returns what a result was made from, if that has the very same elements in the same order: it is a view."""
+        for source in result.sources:
+            kept, known = self.values.get(source), self.results[source].features
+            if kept is not None and known is not None and kept.nbytes == value.nbytes and same_bits(kept, value):
+                return source, known
+        return None

@@ -5,6 +5,7 @@ too, and permuted ones the same symmetric projections. Under noise of relative s
 """
 
 from functools import lru_cache
+from math import isfinite, prod
 from typing import NamedTuple
 
 import numpy as np
@@ -16,6 +17,12 @@ BLOCK = 4096
 PROJECTIONS = 6
 SYMMETRIC = 3
 SEED = 20_250
+# Elements that are widened at a time, in blocks.
+PIECE = 8 * BLOCK
+# Random signs of so many blocks are made at once.
+FEWEST_BLOCKS = 4096
+# The squares of numbers whose largest is in between are far from the ends of float64.
+SAFE = (1e-100, 1e100)
 
 
 class Features(NamedTuple):
@@ -41,71 +48,162 @@ class Features(NamedTuple):
 
 def features_of(value: Array) -> Features:
     """Returns the features of a tensor of any numeric dtype and any shape; an empty one has zeros."""
-    shape = value.shape
     if np.iscomplexobj(value):
         value = np.stack([value.real, value.imag], axis=-1)
-        shape = value.shape
-    flat = np.ascontiguousarray(value).reshape(-1).astype(np.float64)
-    is_finite = np.isfinite(flat)
-    nan_count = inf_count = 0
-    if not is_finite.all():
-        nan_count = int(np.isnan(flat).sum())
-        inf_count = len(flat) - nan_count - int(is_finite.sum())
-        finite = flat[is_finite]
-        flat = np.where(is_finite, flat, 0.0)
-    else:
-        finite = flat
-    if not len(finite):
+    flat = np.ascontiguousarray(value).reshape(-1)
+    found = _reduced(flat, 1.0)
+    if found.finite and (scale := _scale(found.min, found.max)) != 1:
+        found = _reduced(flat, scale)
+    if not found.finite:
         zeros = (0.0,) * PROJECTIONS, (0.0,) * SYMMETRIC
-        return Features(len(flat), 0.0, 0.0, 0.0, 0.0, 0.0, nan_count, inf_count, int(len(flat) > 0), *zeros)
-    extent = float(np.abs(finite).max())
-    scale = extent if extent > 0 else 1.0  # squares of the largest numbers of float64 would overflow
-    unit = flat / scale
-    norm = float(np.sqrt(unit @ unit))
+        counts = found.nan_count, found.inf_count
+        return Features(len(flat), 0.0, 0.0, 0.0, 0.0, 0.0, *counts, int(len(flat) > 0), *zeros)
+    norm = found.square**0.5
     return Features(
         len(flat),
-        float(finite.mean()),
-        float(np.abs(finite).mean()),
-        norm / len(finite) ** 0.5 * scale,
-        float(finite.min()),
-        float(finite.max()),
-        nan_count,
-        inf_count,
-        _distinct(finite),
-        _projected(unit, norm),
-        _symmetric(unit.reshape(shape), norm),
+        found.total / found.finite * found.scale,
+        found.absolute / found.finite * found.scale,
+        norm / found.finite**0.5 * found.scale,
+        found.min,
+        found.max,
+        found.nan_count,
+        found.inf_count,
+        _distinct(flat, found.finite),
+        tuple((found.projected / norm).tolist()) if norm else (0.0,) * PROJECTIONS,
+        _symmetric(flat, value.shape, found.scale, found.finite, norm) if norm else (0.0,) * SYMMETRIC,
     )
 
 
-def _distinct(finite: Floats) -> int:
-    step = max(len(finite) // 64, 1)
-    return len(np.unique(finite[::step][:64]))
+def reshaped(known: Features, value: Array, shape: tuple[int, ...]) -> Features:
+    """Returns the features of a tensor that has the elements, in order, of one with this shape and known features."""
+    if np.iscomplexobj(value):
+        return features_of(value)
+    if _lengths(value.shape) == _lengths(shape) or known.rms == 0:
+        return known
+    finite = known.numel - known.nan_count - known.inf_count
+    scale = _scale(known.min, known.max)
+    norm = known.rms / scale * finite**0.5
+    return known._replace(symmetric=_symmetric(value.reshape(-1), value.shape, scale, finite, norm))
 
 
-def _projected(flat: Floats, norm: float) -> tuple[float, ...]:
-    if norm == 0:
-        return (0.0,) * PROJECTIONS
-    inner, outer = _signs(BLOCK, 0), _signs(len(flat) // BLOCK + 1, 1)
-    whole = len(flat) // BLOCK * BLOCK
+def _scale(least: float, most: float) -> float:
+    """Returns what elements are divided by: the squares of the largest numbers of float64 would overflow."""
+    extent = max(-least, most)
+    return 1.0 if SAFE[0] < extent < SAFE[1] or extent == 0 else extent
+
+
+def _lengths(shape: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(size for size in shape if size != 1)
+
+
+class _Reduced(NamedTuple):
+    """Holds sums over the finite elements of a tensor, each divided by `scale`; `finite` is their number."""
+
+    scale: float
+    finite: int
+    total: float
+    absolute: float
+    square: float
+    min: float
+    max: float
+    nan_count: int
+    inf_count: int
+    projected: Floats
+
+
+def _reduced(flat: Array, scale: float) -> _Reduced:
+    """Goes through a tensor once, in pieces that stay in a core's cache."""
+    count = nan_count = inf_count = 0
+    total = absolute = square = 0.0
+    least, most = np.inf, -np.inf
+    projected = np.zeros(PROJECTIONS)
+    with np.errstate(all="ignore"):
+        for start in range(0, len(flat), PIECE):
+            given = flat[start : start + PIECE]
+            piece = finite = given.astype(np.float64)
+            ends = float(given.min()), float(given.max())
+            if not isfinite(ends[1] - ends[0]):  # NaN comes through, too
+                is_finite = np.isfinite(piece)
+                finite = piece[is_finite]
+                nans = int(np.isnan(piece).sum())
+                nan_count, inf_count = nan_count + nans, inf_count + len(piece) - len(finite) - nans
+                piece = np.where(is_finite, piece, 0.0)
+                ends = float(finite.min(initial=np.inf)), float(finite.max(initial=-np.inf))
+            count += len(finite)
+            least, most = min(least, ends[0]), max(most, ends[1])
+            if scale != 1.0:
+                piece, finite = piece / scale, finite / scale
+            total += float(finite.sum())
+            absolute += float(np.abs(finite).sum())
+            square += float(piece @ piece)
+            projected += _projected(piece, start // BLOCK)
+    return _Reduced(scale, count, total, absolute, square, least, most, nan_count, inf_count, projected)
+
+
+def _distinct(flat: Array, finite: int) -> int:
+    """Returns how many values there are among every so many-th of the finite elements."""
+    wanted = range(0, finite, max(finite // 64, 1))[:64]
+    if finite == len(flat):
+        return len(set(flat[wanted.start : wanted.stop : wanted.step].tolist()))
+    found, before, at = set(), 0, 0
+    for start in range(0, len(flat), PIECE):
+        piece = flat[start : start + PIECE]
+        is_finite = np.isfinite(piece)
+        here = int(np.count_nonzero(is_finite))
+        chosen = [place - before for place in wanted[at:] if place < before + here]
+        if chosen:
+            found |= set(piece[is_finite][chosen].tolist())
+        before, at = before + here, at + len(chosen)
+    return len(found)
+
+
+def _projected(piece: Floats, block: int) -> Floats:
+    """Returns the sums of a piece that begins with a block of this number."""
+    inner, outer = _signs(BLOCK, 0), _signs(FEWEST_BLOCKS << max((block + PIECE // BLOCK - 1).bit_length() - 12, 0), 1)
+    whole = len(piece) // BLOCK
     sums = np.zeros(PROJECTIONS)
     if whole:
-        sums += ((flat[:whole].reshape(-1, BLOCK) @ inner) * outer[:-1]).sum(0)
-    if whole < len(flat):
-        sums += (flat[whole:] @ inner[: len(flat) - whole]) * outer[-1]
-    return tuple((sums / norm).tolist())
+        sums += ((piece[: whole * BLOCK].reshape(-1, BLOCK) @ inner) * outer[block : block + whole]).sum(0)
+    if whole * BLOCK < len(piece):
+        rest = piece[whole * BLOCK :]
+        sums += (rest @ inner[: len(rest)]) * outer[block + whole]
+    return sums
 
 
-def _symmetric(value: Floats, norm: float) -> tuple[float, ...]:
-    if norm == 0:
-        return (0.0,) * SYMMETRIC
+def _symmetric(flat: Array, shape: tuple[int, ...], scale: float, finite: int, norm: float) -> tuple[float, ...]:
+    """Returns the symmetric projections: the last axes are reduced in one product, piece by piece, then the others."""
+    sizes = _lengths(shape)
+    first = len(sizes)
+    while first and (first == len(sizes) or prod(sizes[first - 1 :]) <= 2 * BLOCK):
+        first -= 1
+    weights = _joint_weights(sizes[first:])
+    rows = flat.reshape(-1, len(weights))
+    sums = np.empty((len(rows), SYMMETRIC))
+    step = max(PIECE // len(weights), 1)
+    for start in range(0, len(rows), step):
+        piece = rows[start : start + step].astype(np.float64)
+        if finite < len(flat):
+            piece = np.where(np.isfinite(piece), piece, 0.0)
+        if scale != 1.0:
+            piece /= scale
+        np.matmul(piece, weights, out=sums[start : start + step])
     numbers = []
-    value = value.reshape([size for size in value.shape if size != 1])
     for which in range(SYMMETRIC):
-        reduced = value
+        reduced = sums[:, which].reshape(sizes[:first])
         while reduced.ndim:
             reduced = reduced @ _weights(reduced.shape[-1], which)
         numbers.append(float(reduced) / norm)
     return tuple(numbers)
+
+
+@lru_cache(maxsize=64)
+def _joint_weights(sizes: tuple[int, ...]) -> Floats:
+    """Returns the products of the random vectors of some axes: a row for each element of theirs."""
+    joint = np.ones((1, SYMMETRIC))
+    for size in sizes:
+        vectors = np.stack([_weights(size, which) for which in range(SYMMETRIC)], axis=1)
+        joint = (joint[:, None] * vectors).reshape(-1, SYMMETRIC)
+    return joint
 
 
 @lru_cache(maxsize=64)

@@ -15,15 +15,20 @@ class Values:
         self._arrays: dict[int, Array] = {}
         self.left_out = 0
 
-    def put(self, result_id: int, value: Array) -> None:
-        """Keeps a copy of a value, unless that would be too much. The copy shares no memory with the run."""
+    def put(self, result_id: int, value: Array, *, is_own: bool = False) -> None:
+        """Keeps a copy of a value, unless that would be too much; the value itself if nothing else will write to it."""
         if self._held + value.nbytes > self._kept_bytes:
             self.left_out += 1
             return
-        kept = np.array(value, copy=True, order="C")
+        is_kept = is_own and value.flags.c_contiguous
+        kept = value.view() if is_kept else np.array(value, copy=True, order="C")
         kept.setflags(write=False)
         self._arrays[result_id] = kept
         self._held += kept.nbytes
+
+    def put_same(self, result_id: int, source: int, shape: tuple[int, ...]) -> None:
+        """Keeps for a result what is kept of another one with the same elements in the same order."""
+        self._arrays[result_id] = self._arrays[source].reshape(shape)
 
     def get(self, result_id: int) -> Array | None:
         """Returns the value of a result; null where it is not kept."""

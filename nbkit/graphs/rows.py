@@ -18,7 +18,8 @@ def json_text(value: Any) -> str:
 
 
 @lru_cache(maxsize=4096)
-def _shape_text(shape: tuple[int | None, ...]) -> str:
+def shape_text(shape: tuple[int | None, ...]) -> str:
+    """Returns a shape as JSON text."""
     return json_text(shape)
 
 
@@ -35,7 +36,7 @@ class Rows:
 
     def add(self, row: dict[str, Any], shape: Sequence[int | None] | None) -> None:
         """Adds a row; what it does not name is null. Raises SchemaError on a column that the table does not have."""
-        row["shape"] = None if shape is None else _shape_text(tuple(shape))
+        row["shape"] = None if shape is None else shape_text(tuple(shape))
         if not row.keys() <= self._names.keys():
             self._table.frame([row])
         self._rows.append(tuple(map(row.get, self._names)))

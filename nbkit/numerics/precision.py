@@ -71,9 +71,11 @@ def largest_ulp(
     if np.minimum.reduce(expected_size) >= 2 * precision.least and np.maximum.reduce(relative) <= 0.5:
         # Within one sign, and above the smallest normal number, the bits of a float64 count its values in order.
         return np.maximum.reduceat(steps, starts) * 2.0 ** (precision.digits - 52)
-    odd = ~((expected_size >= 2 * precision.least) & (relative <= 0.5))
-    distance = steps * 2.0 ** (precision.digits - 52)
-    distance[odd] = _distance(actual, expected, odd, precision)
+    is_other = actual != expected
+    odd = ~((expected_size >= 2 * precision.least) & (relative <= 0.5)) & is_other
+    distance = steps * (is_other * 2.0 ** (precision.digits - 52))  # of the two zeros, the bits differ
+    if odd.any():
+        distance[odd] = _distance(actual, expected, odd, precision)
     return np.maximum.reduceat(distance, starts)
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from nbkit.executions.features import features_of
+from nbkit.executions.features import features_of, reshaped
 
 VALUE = np.random.default_rng(0).standard_normal((3, 4, 5))
 
@@ -50,3 +50,21 @@ def test_the_largest_numbers_do_not_overflow():
 def test_a_long_tensor_is_projected_in_blocks():
     long = np.random.default_rng(2).standard_normal(10_000)
     assert features_of(long).projections == pytest.approx(features_of(2 * long).projections)
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e200])
+@pytest.mark.parametrize("shape", [(12, 5), (60,), (3, 4, 5), (3, 1, 20)])
+def test_features_of_another_shape_follow_from_those_of_the_first(shape, scale):
+    value = np.where(VALUE > 2, np.inf, VALUE * scale)
+    found, wanted = reshaped(features_of(value), value.reshape(shape), VALUE.shape), features_of(value.reshape(shape))
+    assert found._replace(symmetric=()) == wanted._replace(symmetric=())
+    assert found.symmetric == pytest.approx(wanted.symmetric)
+
+
+def test_a_tensor_of_many_pieces_has_the_features_of_the_whole():
+    value = np.random.default_rng(3).standard_normal((70, 1_000))
+    value[::7] = -np.inf
+    found, finite = features_of(value), value[np.isfinite(value)]
+    assert (found.inf_count, found.distinct) == (10_000, 64)
+    assert (found.mean, found.rms) == pytest.approx((finite.mean(), np.sqrt((finite**2).mean())))
+    assert (found.min, found.max) == (finite.min(), finite.max())

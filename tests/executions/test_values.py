@@ -21,6 +21,14 @@ def test_a_kept_value_is_not_written_to():
         values.get(0)[0] = 2
 
 
+def test_a_value_that_is_its_own_is_kept_as_it_is():
+    values, array = Values(), np.ones(3)
+    values.put(0, array, is_own=True)
+    assert np.shares_memory(values.get(0), array)
+    with pytest.raises(ValueError, match="read-only"):
+        values.get(0)[0] = 2.0
+
+
 def test_what_does_not_fit_is_left_out_and_counted():
     values = Values(kept_bytes=40)
     for number, length in enumerate((4, 2, 1)):

@@ -9,7 +9,7 @@ from nbkit.analysis.align.by_part import match_parts
 from nbkit.analysis.align.by_position import match_positions
 from nbkit.analysis.align.by_value import match_values, tolerance_of
 from nbkit.analysis.align.differing import differing
-from nbkit.analysis.align.errors import Local, error_of, local_errors
+from nbkit.analysis.align.errors import Local, LocalErrors, error_of
 from nbkit.analysis.align.events import Event, events
 from nbkit.analysis.align.matches import Match, Matches
 from nbkit.analysis.align.neutral import neutral_matches
@@ -64,21 +64,22 @@ def align(left: Execution, right: Execution) -> Alignment:
     matches.remove([*neutral_matches(*sides, matches)])
     match_neighbours(*sides, matches)
     match_parts(*sides, matches, tolerance)
-    matches.replace(_doubted(*sides, matches))
+    measured = LocalErrors(*sides)
+    matches.replace(_doubted(*sides, matches, measured.of(matches, (set(), set()))))
     differs = differing(*sides, matches)
     match_structure(*sides, matches, differs)
-    matches.remove(_mistaken(*sides, matches, differs))
+    matches.remove(_mistaken(sides[1], matches, differs, measured))
     differs = differing(*sides, matches)
     errors = tuple(error_of(*sides, match) for match in matches.all)
-    state = state_of(*sides, matches, differs)
-    local = local_errors(*sides, matches, differs, state.harmless)
+    state = state_of(*sides, matches, differs, measured)
+    local = measured.of(matches, differs, state.harmless)
     begins = tuple(events(*sides, matches, differs, local, state.differing))
     return Alignment(*sides, matches, tolerance, differs, errors, local, begins)
 
 
-def _mistaken(left: Side, right: Side, matches: Matches, differs: tuple[set[int], set[int]]) -> list[Match]:
+def _mistaken(right: Side, matches: Matches, differs: tuple[set[int], set[int]], measured: LocalErrors) -> list[Match]:
     """Returns matches by structure that do not compute the same, and without which all behind them do: mistakes."""
-    local = local_errors(left, right, matches, differs)
+    local = measured.of(matches, differs)
     wrong = {
         number: matches.left_of[number]
         for number, found in local.items()
@@ -90,7 +91,7 @@ def _mistaken(left: Side, right: Side, matches: Matches, differs: tuple[set[int]
     for match in matches.all:
         if match.right not in wrong:
             without.add(match)
-    again = local_errors(left, right, without, differs)
+    again = measured.of(without, differs)
     return [match for number, match in wrong.items() if _ends_well(right, number, again)]
 
 
@@ -111,13 +112,12 @@ def _ends_well(side: Side, number: int, local: dict[int, Local]) -> bool:
     return count > 0
 
 
-def _doubted(left: Side, right: Side, matches: Matches) -> Iterator[tuple[Match, Match]]:
+def _doubted(left: Side, right: Side, matches: Matches, local: dict[int, Local]) -> Iterator[tuple[Match, Match]]:
     """Yields matches that are near but not the same.
 
     They differ by more than the ops since the nearest other ones may add, or they follow from such a match and are no
     nearer than rounding. Where nothing can be computed again, errors beyond rounding are what tells.
     """
-    local = local_errors(left, right, matches, (set(), set()))
     same = min(SAME * max(left.coarsest, right.coarsest), tolerance_of(left, right) / 2)
     doubtful: set[int] = set()
     for match in sorted(matches.all, key=lambda match: match.right):

@@ -6,8 +6,9 @@ from functools import partial
 
 import numpy as np
 
+from nbkit.analysis.align.errors import error_in_order
 from nbkit.analysis.align.matches import Match, Matches
-from nbkit.analysis.align.relations import in_order, relative_error
+from nbkit.analysis.align.relations import in_order
 from nbkit.analysis.align.side import Side
 from nbkit.analysis.graph_match.ops import common_sequence
 from nbkit.graphs.canonical_ops import ARITHMETIC
@@ -82,9 +83,9 @@ def _is_equal(left: Side, right: Side, first: int, second: int) -> bool:
     """Returns whether two results have the same elements in the same order, as far as is known."""
     if left.numel[first] != right.numel[second]:
         return False
-    values = left.value(first), right.value(second)
-    if values[0] is not None and values[1] is not None:
-        return relative_error(values[0].reshape(-1), values[1].reshape(-1)) <= 1e-6
+    error = error_in_order(left, right, first, second)
+    if error is not None:
+        return error <= 1e-6
     if not (left.has_features[first] and right.has_features[second]):
         return False
     return bool(np.allclose(left.moments[first], right.moments[second], rtol=1e-6, atol=1e-12, equal_nan=True))

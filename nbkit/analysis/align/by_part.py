@@ -76,8 +76,8 @@ def _candidates(mine: Side, other: Side, matches: Matches, side: int, whole: int
 def _halves(mine: Side, other: Side, matches: Matches, side: int, whole: int) -> Iterator[int]:
     """Yields unmatched tables of the other side that may be one half of a table, whose other half repeats it."""
     shape = mine.results[whole].shape
-    for number in matches.unmatched(1 - side, len(other)):
-        is_half = 2 * other.numel[number] == mine.numel[whole] and other.results[number].shape[:-1] == shape[:-1]
+    for number in np.flatnonzero(2 * other.numel == mine.numel[whole]).tolist():
+        is_half = number not in matches.of(1 - side) and other.results[number].shape[:-1] == shape[:-1]
         if is_half and other.is_telling[number] and not other.is_main[number]:
             yield number
 

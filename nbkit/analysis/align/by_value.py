@@ -6,8 +6,9 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from nbkit.analysis.align.errors import error_in_order
 from nbkit.analysis.align.matches import Match, Matches
-from nbkit.analysis.align.relations import Relation, in_order, permutation_of, relative_error
+from nbkit.analysis.align.relations import Relation, in_order, permutation_of
 from nbkit.analysis.align.side import Side
 
 Ints = npt.NDArray[np.int64]
@@ -130,10 +131,8 @@ def _by_op_too(
 
 def _values_agree(left: Side, right: Side, first: int, second: int, tolerance: float) -> bool:
     """Returns whether the values are the same in order; true where they were not kept: the features said so."""
-    values = left.value(first), right.value(second)
-    if values[0] is None or values[1] is None:
-        return True
-    return relative_error(values[0].reshape(-1), values[1].reshape(-1)) <= tolerance
+    error = error_in_order(left, right, first, second)
+    return error is None or error <= tolerance
 
 
 def _match_members(left: Side, right: Side, lefts: Sequence[int], rights: Sequence[int], matches: Matches) -> None:

@@ -1,21 +1,29 @@
 """Measures the pairs: how far they are apart, and how much of it begins at the op or the ops in between."""
 
-from collections.abc import Collection, Container, Mapping, Sequence
+from collections.abc import Collection, Container, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from nbkit.analysis.align.matches import Match, Matches
-from nbkit.analysis.align.relations import Array, relative_error
+from nbkit.analysis.align.relations import Array, Relation, in_order, relative_error
 from nbkit.analysis.align.side import Side, with_infinities
-from nbkit.numerics.metrics import measure_one
-from nbkit.numerics.precision import precision_of
+from nbkit.numerics.blocks import blocks, same_bits
+from nbkit.numerics.metrics import CHUNK, Metrics, joined, measure, measured_one, rms_of, total
+from nbkit.numerics.precision import Precision, precision_of
 
 # What rounding of a few ops and their inputs may do, in eps of the coarsest dtype that takes part.
 LEEWAY = 16.0
 # Inputs changed by one rounding may change a result by so much of the error that is called local.
 SENSITIVITY = 8.0
 HUGEST = 1e4
+SEED = 11
+# Where numbers are of these, the square of a difference is zero only if there is none.
+NARROW = [
+    np.dtype(name) for name in ("bool", "float16", "float32", "int8", "uint8", "int16", "uint16", "int32", "uint32")
+]
+Columns = dict[str, float | int]
+Key = tuple[int, tuple[int, ...], tuple[int, ...]]
 
 
 class Local(NamedTuple):
@@ -32,72 +40,224 @@ class Local(NamedTuple):
 
 def error_of(left: Side, right: Side, match: Match) -> float | None:
     """Returns |right - left| over |left| of a pair, 2-norms; null where the values are not known."""
-    values = left.value(match.left), right.value(match.right)
-    if values[0] is None or values[1] is None or match.relation is None:
-        return None
-    return relative_error(values[0], match.relation.to_left(values[1]))
+    return None if match.relation is None else _error(left, right, match.left, match.right, match.relation)
 
 
-def metrics_of(left: Side, right: Side, match: Match) -> dict[str, float | int | None]:
-    """Returns the metrics columns of a pair, with the left value as expected; none where values are not known."""
-    values = left.value(match.left), right.value(match.right)
-    if values[0] is None or values[1] is None or match.relation is None or not values[0].size:
-        return {}
-    expected, actual = values[0].reshape(-1), match.relation.to_left(values[1]).reshape(-1)
-    dtypes = [left.results[match.left].dtype, right.results[match.right].dtype]
-    precisions = [precision_of(dtype) for dtype in dtypes]
-    known = [precision for precision in precisions if precision is not None]
-    if len(known) == 2:
-        coarser = max(known, key=lambda precision: precision.eps)
-        is_complex = np.iscomplexobj(expected) or np.iscomplexobj(actual)
-        wide = np.complex128 if is_complex else np.float64
-        expected, actual = expected.astype(wide), actual.astype(wide)
-    elif known:
-        return {}
-    else:
-        coarser = None
-        expected, actual = expected.astype(np.int64), actual.astype(np.int64)
-    found = measure_one(lambda start, end: actual[start:end], expected, coarser)
-    names = ("max_abs_error", "max_rel_error", "max_ulp", "noise_ratio")
+def error_in_order(left: Side, right: Side, first: int, second: int) -> float | None:
+    """Returns the error of two results as large, element by element in their order; null where values are not known."""
+    return _error(left, right, first, second, in_order(left.results[first].shape, right.results[second].shape))
+
+
+def _error(left: Side, right: Side, first: int, second: int, relation: Relation) -> float | None:
+    """Measures a pair once: the left side keeps its errors with the other one."""
+    key = first, second, relation.split, relation.axes
+    if key not in left.errors:
+        values = left.value(first), right.value(second)
+        is_known = values[0] is not None and values[1] is not None
+        left.errors[key] = relative_error(*relation.views(*values)) if is_known else None  # type: ignore[arg-type]
+    return left.errors[key]
+
+
+def metrics_of(left: Side, right: Side, matches: Sequence[Match]) -> list[Columns]:
+    """Returns the metrics columns of pairs, with the left value as expected; none where values are not known."""
+    found: list[Columns] = [{} for _ in matches]
+    together: dict[tuple[Precision | None, bool], list[tuple[int, Array, Array]]] = {}
+    for at, match in enumerate(matches):
+        values = left.value(match.left), right.value(match.right)
+        if values[0] is None or values[1] is None or match.relation is None or not values[0].size:
+            continue
+        precisions = [precision_of(side.results[one].dtype) for side, one in ((left, match.left), (right, match.right))]
+        if (precisions[0] is None) != (precisions[1] is None):
+            continue
+        coarser = None if None in precisions else max(filter(None, precisions), key=lambda precision: precision.eps)
+        is_complex = "c" in (values[0].dtype.kind, values[1].dtype.kind)
+        views = match.relation.views(values[0], values[1])
+        if error_of(left, right, match) == 0 and all(view.dtype in NARROW for view in views):
+            found[at] = _columns_of_equal(*views)
+        elif values[0].size <= CHUNK or coarser is None:
+            together.setdefault((coarser, is_complex), []).append((at, *views))
+        else:
+            known = left.results[match.left].features
+            is_plain = known is not None and values[0] is left.execution.value(match.left)
+            scale = known.rms if known is not None and is_plain else None
+            (found[at],) = _columns(_measured(*views, coarser, is_complex, scale))
+    for (coarser, is_complex), pairs in together.items():
+        for batch in _batches(pairs):
+            rows = _columns(_measured_together([pair[1:] for pair in batch], coarser, is_complex))
+            for (at, _, _), row in zip(batch, rows, strict=True):
+                found[at] = row
+    return found
+
+
+def _columns_of_equal(expected: Array, actual: Array) -> Columns:
+    """Returns the columns of a pair without any difference."""
+    is_float = expected.dtype.kind == "f"
+    counts = (int(np.isnan(expected).sum()), int(np.isinf(expected).sum())) if is_float else (0, 0)
+    zeros = ("max_abs_error", "max_rel_error", "max_ulp", "noise_ratio", "mean_abs_error")
     return {
-        **{name: float(getattr(found, name)[0]) for name in names},
-        "mean_abs_error": float(found.mean_abs_error[0]),
-        "cosine_similarity": float(found.cosine_similarity[0]),
-        "left_nan_count": int(found.expected_nan_count[0]),
-        "right_nan_count": int(found.actual_nan_count[0]),
-        "left_inf_count": int(found.expected_inf_count[0]),
-        "right_inf_count": int(found.actual_inf_count[0]),
+        **dict.fromkeys(zeros, 0.0),
+        "cosine_similarity": 1.0,
+        **dict.fromkeys(("left_nan_count", "right_nan_count"), counts[0]),
+        **dict.fromkeys(("left_inf_count", "right_inf_count"), counts[1]),
     }
 
 
-def local_errors(
-    left: Side,
-    right: Side,
-    matches: Matches,
-    differing: tuple[set[int], set[int]],
-    own: Collection[int] = (),
-) -> dict[int, Local]:
-    """Returns by right result_id what its op, or the ops since the nearest matched results, add to the difference.
-
-    The right execution runs once more: all that read a matched result read the left one's value. Only pairs whose
-    values agree, or that differ to the end on both sides, give values: inside another way to the same result nothing is
-    the same. The right results in `own` keep their values.
-    """
-    if right.execution.recompute is None:
-        return {}
-    given = given_values(left, right, matches, differing)
-    given = {number: value for number, value in given.items() if number not in own}
-    wanted = [number for number in given if right.results[number].kind == "op"]
-    found = _compared(left, right, matches, given, right.execution.recompute(given, wanted))
-    suspects = [number for number, local in found.items() if local.error > local.allowed and np.isfinite(local.error)]
-    return {**found, **_second_look(right, given, suspects, found)}
+def _measured(expected: Array, actual: Array, precision: Precision, is_complex: bool, scale: float | None) -> Metrics:
+    """Measures a large pair piece by piece; `scale` is the root mean square of what is expected, if that is known."""
+    wide = np.complex128 if is_complex else np.float64
+    if scale is None:
+        scale = rms_of(block for (block,) in blocks((expected,), wide))
+    pieces = [measured_one(two, one, precision, scale) for one, two in blocks((expected, actual), wide, CHUNK)]
+    return total(joined(pieces))
 
 
-def given_values(left: Side, right: Side, matches: Matches, differing: tuple[set[int], set[int]]) -> dict[int, Array]:
-    """Returns the left values that readers of matched right results get, in the right ones' shapes."""
-    given: dict[int, Array] = {}
+def _batches(pairs: Sequence[tuple[int, Array, Array]]) -> Iterator[list[tuple[int, Array, Array]]]:
+    """Yields pairs that are together no larger than what a core's cache holds, or alone."""
+    batch: list[tuple[int, Array, Array]] = []
+    held = 0
+    for pair in pairs:
+        if batch and held + pair[1].size > CHUNK:
+            yield batch
+            batch, held = [], 0
+        batch.append(pair)
+        held += pair[1].size
+    yield batch
+
+
+def _measured_together(pairs: Sequence[tuple[Array, ...]], precision: Precision | None, is_complex: bool) -> Metrics:
+    wide = np.int64 if precision is None else np.complex128 if is_complex else np.float64
+    expected, actual = (np.concatenate([pair[side].reshape(-1).astype(wide) for pair in pairs]) for side in (0, 1))
+    starts = np.cumsum([0, *(pair[0].size for pair in pairs[:-1])])
+    return measure(actual, expected, starts, precision)
+
+
+def _columns(metrics: Metrics) -> list[Columns]:
+    """Returns the columns of each pair."""
+    columns: dict[str, list[Any]] = {
+        name: getattr(metrics, name).tolist()
+        for name in ("max_abs_error", "max_rel_error", "max_ulp", "noise_ratio", "mean_abs_error", "cosine_similarity")
+    }
+    for side, word in (("left", "expected"), ("right", "actual")):
+        for what in ("nan_count", "inf_count"):
+            columns[f"{side}_{what}"] = getattr(metrics, f"{word}_{what}").tolist()
+    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+
+
+class LocalErrors:
+    """Says what right ops add to the difference, as matches become known: only what they change is computed again."""
+
+    def __init__(self, left: Side, right: Side) -> None:
+        self.left, self.right = left, right
+        self._read: dict[int, Key] = {}
+        self._known: dict[int, Local] = {}
+
+    def of(self, matches: Matches, differing: tuple[set[int], set[int]], own: Collection[int] = ()) -> dict[int, Local]:
+        """Returns by right result_id what its op, or the ops since the nearest matched results, add to the difference.
+
+        The right execution runs once more: all that read a matched result read the left one's value. Only pairs whose
+        values agree, or that differ to the end on both sides, give values: inside another way to the same result
+        nothing is the same. The right results in `own` keep their values.
+        """
+        right, recompute = self.right, self.right.execution.recompute
+        if recompute is None:
+            return {}
+        given = given_matches(self.left, right, matches, differing)
+        given = {number: match for number, match in given.items() if number not in own}
+        wanted = {number: region_of(right, number, given) for number in given if right.results[number].kind == "op"}
+        keys = {number: _key(match) for number, match in given.items()}
+        changed = {number for number in keys | self._read if keys.get(number) != self._read.get(number)}
+        self._known = {
+            number: self._known[number]
+            for number, region in wanted.items()
+            if number in self._known and changed.isdisjoint(region)
+        }
+        self._read = keys
+        new = {number: region for number, region in wanted.items() if number not in self._known}
+        found = self._computed(given, new)
+        self._known |= found | self._second_look(given, found)
+        return {number: self._known[number] for number in wanted if number in self._known}
+
+    def _computed(self, given: Mapping[int, Match], new: Mapping[int, Sequence[int]]) -> dict[int, Local]:
+        """Returns what is new; ops that read the very same on both sides compute what they did."""
+        right, found = self.right, dict[int, Local]()
+        is_same = {number: self._is_same(match) for number, match in given.items()}
+        values: dict[int, Array] = {}
+        for number, region in new.items():
+            own = right.execution.value(number)
+            if own is not None and all(is_same[one] for one in region if one in given and one != number):
+                values[number] = own
+        rest = [number for number in new if number not in values]
+        if rest:
+            assert right.execution.recompute is not None
+            replaced = {number: _given(self.left, match) for number, match in given.items()}
+            values |= right.execution.recompute(replaced, rest)
+        for number, region in new.items():
+            if number in values:
+                found[number] = self._local(number, region, given, values[number])
+        return found
+
+    def _is_same(self, match: Match) -> bool:
+        values = self.left.execution.value(match.left), self.right.execution.value(match.right)
+        if values[0] is None or values[1] is None or match.relation is None:
+            return False
+        return same_bits(*match.relation.views(values[0], values[1]))
+
+    def _local(self, number: int, region: Sequence[int], given: Mapping[int, Match], value: Array) -> Local:
+        left, right, match = self.left, self.right, given[number]
+        most = max(left.coarsest, right.coarsest)
+        eps = min(max([left.eps[match.left], *(right.eps[one] for one in region)]), most)
+        allowed = LEEWAY * eps * max(len(region) - 1, 1) ** 0.5
+        own, expected = right.execution.value(number), left.value(match.left)
+        assert expected is not None and match.relation is not None
+        if own is not None and own.shape == value.shape and same_bits(value, own):
+            value = own
+            error = error_of(left, right, match)
+            assert error is not None
+        else:
+            error = relative_error(*match.relation.views(expected, with_infinities(value)))
+        return Local(value, error, allowed, tuple(one for one in region if one in given and one != number))
+
+    def _second_look(self, given: Mapping[int, Match], found: Mapping[int, Local]) -> dict[int, Local]:
+        """Returns suspects with what is allowed where rounding of the inputs alone changes the result as much."""
+        suspects = [number for number, local in found.items() if local.allowed < local.error < np.inf]
+        if not suspects:
+            return {}
+        read = sorted({one for number in suspects for one in found[number].read})
+        changed = {one: _rounded(_given(self.left, given[one]), self.right.eps[one], one) for one in read}
+        assert self.right.execution.recompute is not None
+        looked = {}
+        for number, value in self.right.execution.recompute(changed, suspects).items():
+            computed = with_infinities(found[number].value)
+            # Beside the left result, as the error: what is nearly zero there, such as the mean of a norm, may be noise.
+            scale = _finite_norm(computed) / (_finite_norm(_given(self.left, given[number])) or np.inf)
+            sensitivity = relative_error(computed, with_infinities(value)) * scale
+            if np.isfinite(sensitivity):
+                allowed = max(found[number].allowed, SENSITIVITY * sensitivity)
+                looked[number] = found[number]._replace(allowed=allowed)
+        return looked
+
+
+def _finite_norm(value: Array) -> float:
+    wide = np.abs(value).astype(np.float64)
+    return float(np.linalg.norm(wide[np.isfinite(wide)]))
+
+
+def _key(match: Match) -> Key:
+    assert match.relation is not None
+    return match.left, match.relation.split, match.relation.axes
+
+
+def _given(left: Side, match: Match) -> Array:
+    """Returns the left value of a match in the shape of the right one."""
+    value = left.execution.value(match.left)
+    assert value is not None and match.relation is not None
+    return match.relation.to_right(value)
+
+
+def given_matches(left: Side, right: Side, matches: Matches, differing: tuple[set[int], set[int]]) -> dict[int, Match]:
+    """Returns by right result_id the matches whose left values the readers of the right results get."""
+    given: dict[int, Match] = {}
     for number, match in matches.left_of.items():
-        value = left.execution.value(match.left)
         is_near = (
             match.agrees or match.evidence == "values" or (match.evidence == "name" and match.relation is not None)
         )
@@ -106,29 +266,10 @@ def given_values(left: Side, right: Side, matches: Matches, differing: tuple[set
         is_telling = bool(left.is_telling[match.left] and right.is_telling[number])
         is_telling |= left.results[match.left].kind == right.results[number].kind == "parameter"
         is_sure = is_near or (match.left in differing[0] and number in differing[1] and is_telling)
-        if (
-            value is not None
-            and match.relation is not None
-            and is_sure
-            and left.numel[match.left] == right.numel[number]
-        ):
-            given[number] = match.relation.to_right(value)
+        is_as_large = left.numel[match.left] == right.numel[number]
+        if is_sure and is_as_large and match.relation is not None and left.execution.value(match.left) is not None:
+            given[number] = match
     return given
-
-
-def _compared(
-    left: Side, right: Side, matches: Matches, given: Mapping[int, Array], computed: Mapping[int, Array]
-) -> dict[int, Local]:
-    found = {}
-    for number, value in computed.items():
-        match = matches.left_of[number]
-        region = region_of(right, number, given)
-        most = max(left.coarsest, right.coarsest)
-        eps = min(max([left.eps[match.left], *(right.eps[one] for one in region)]), most)
-        allowed = LEEWAY * eps * max(len(region) - 1, 1) ** 0.5
-        error = relative_error(with_infinities(given[number]), with_infinities(value))
-        found[number] = Local(value, error, allowed, tuple(one for one in region if one in given and one != number))
-    return found
 
 
 def region_of(side: Side, number: int, known: Container[int]) -> list[int]:
@@ -143,27 +284,12 @@ def region_of(side: Side, number: int, known: Container[int]) -> list[int]:
     return sorted(region)
 
 
-def _second_look(
-    right: Side, given: Mapping[int, Array], suspects: Sequence[int], found: Mapping[int, Local]
-) -> dict[int, Local]:
-    """Returns suspects with what is allowed where rounding of the inputs alone changes the result as much."""
-    if not suspects:
-        return {}
-    generator = np.random.default_rng(11)
-    changed = {number: _rounded(value, right.eps[number], generator) for number, value in given.items()}
-    assert right.execution.recompute is not None
-    computed = right.execution.recompute(changed, suspects)
-    looked = {}
-    for number, value in computed.items():
-        sensitivity = relative_error(with_infinities(found[number].value), with_infinities(value))
-        if np.isfinite(sensitivity):
-            allowed = max(found[number].allowed, SENSITIVITY * sensitivity)
-            looked[number] = found[number]._replace(allowed=allowed)
-    return looked
+def _rounded(value: Any, eps: float, number: int) -> Array:
+    """Returns floating-point values that one rounding has changed; others, and masks, as they are.
 
-
-def _rounded(value: Any, eps: float, generator: np.random.Generator) -> Array:
-    """Returns floating-point values that one rounding has changed; others, and masks, as they are."""
+    The signs are those of the result's number, whatever else is changed.
+    """
     if value.dtype.kind != "f" or not np.isfinite(value).all() or np.abs(value).max(initial=0.0) >= HUGEST:
         return np.asarray(value)
-    return np.asarray(value + value * (eps * generator.choice([-1.0, 1.0], value.shape)).astype(value.dtype))
+    signs = np.random.default_rng([SEED, number]).integers(0, 2, value.shape, dtype=np.int8) * 2 - 1
+    return np.asarray(value + value * (signs * np.asarray(eps, value.dtype)))

@@ -3,8 +3,9 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from nbkit.analysis.align.by_value import tolerance_of
 from nbkit.analysis.align.differing import SLICING, roots
-from nbkit.analysis.align.errors import Local, region_of
+from nbkit.analysis.align.errors import LEEWAY, Local, error_of, region_of
 from nbkit.analysis.align.matches import Match, Matches
 from nbkit.analysis.align.side import Side
 
@@ -70,10 +71,13 @@ def _local_events(
 ) -> list[Event]:
     """Returns pairs whose own ops, or those since the nearest matched results, add more than they may."""
     found = []
+    # In a coarse dtype values that are this near may have been paired by chance: rounding does not tell them apart.
+    noise, tolerance = LEEWAY * max(left.coarsest, right.coarsest), tolerance_of(left, right)
     for number, what in sorted(local.items()):
-        if what.error <= what.allowed:
-            continue
         match = matches.left_of[number]
+        error = error_of(left, right, match)
+        if what.error <= (what.allowed if error is None or error > tolerance else max(what.allowed, noise)):
+            continue
         inside, tables = [], []
         for side, end, known, differing in (
             (left, match.left, matches.right_of, differs[0]),

@@ -18,10 +18,11 @@ from nbkit.analysis.graph_match.side_frames import merged
 from nbkit.analysis.structure.recognise import recognise
 from nbkit.executions.execution import Execution
 from nbkit.graphs.module_paths import ModulePaths
-from nbkit.graphs.rows import GraphRows, json_text
+from nbkit.graphs.rows import GraphRows, json_text, shape_text
 from nbkit.schema import ALIGNMENT, CORRESPONDENCE, RESULTS
 
 Row = dict[str, Any]
+MOMENTS = ("mean", "rms", "min", "max", "nan_count", "inf_count")
 TEXTS = ("kind", "name", "op", "phase", "source", "dtype", "arguments")
 
 
@@ -36,35 +37,34 @@ def frames_of(alignment: Alignment) -> dict[str, pd.DataFrame]:
 
 def results_frame(left: Execution, right: Execution) -> pd.DataFrame:
     """Returns a frame of RESULTS: those of the left execution, then those of the right one, numbered on."""
-    rows = []
+    columns: dict[str, list[Any]] = {name: [] for name in RESULTS.names}
     for side, execution, shift in (("left", left, 0), ("right", right, len(left.results))):
         outputs = set(execution.outputs.values())
-        for result in execution.results:
-            known = result.features
-            features = (
-                {}
-                if known is None
-                else {name: getattr(known, name) for name in ("mean", "rms", "min", "max", "nan_count", "inf_count")}
-            )
-            rows.append({
-                "result_id": result.result_id + shift, "side": side, "is_output": result.result_id in outputs,
-                **{name: getattr(result, name) for name in TEXTS},
-                "module": result.module, "shape": json_text(list(result.shape)), "numel": prod(result.shape),
-                "reads": json_text([source + shift for source in result.sources]), **features,
-            })  # fmt: skip
-    return RESULTS.frame(rows)
+        results = execution.results
+        columns["result_id"] += [result.result_id + shift for result in results]
+        columns["side"] += [side] * len(results)
+        columns["is_output"] += [result.result_id in outputs for result in results]
+        columns["shape"] += [shape_text(result.shape) for result in results]
+        columns["numel"] += [prod(result.shape) for result in results]
+        columns["reads"] += [json_text([source + shift for source in result.sources]) for result in results]
+        for name in (*TEXTS, "module"):
+            columns[name] += [getattr(result, name) for result in results]
+        for name in MOMENTS:
+            columns[name] += [getattr(result.features, name, None) for result in results]
+    return RESULTS.frame(columns)
 
 
 def alignment_frame(alignment: Alignment) -> pd.DataFrame:
     """Returns a frame of ALIGNMENT: all pairs and all results of one side alone, in the order of the left execution."""
     origins = origins_of(alignment)
-    errors = {id(match): error for match, error in zip(alignment.matches.all, alignment.errors, strict=True)}
     ordered = list(_ordered(alignment))
     numbers = {key: row for row, (key, _, _) in enumerate(ordered)}
+    pairs = [match for _, match, _ in ordered if match is not None]
+    metrics = iter(metrics_of(alignment.left, alignment.right, pairs))
     rows = []
     for _, match, (left, right) in ordered:
         row = _texts(alignment, left, right)
-        row |= _of_match(alignment, match, errors[id(match)]) if match else _alone(alignment, left, right)
+        row |= _of_match(alignment, match) | next(metrics) if match else _alone(alignment, left, right)
         row |= _verdict(alignment, origins, numbers, match, left, right)
         rows.append(row)
     return ALIGNMENT.frame(rows)
@@ -107,7 +107,7 @@ def _texts(alignment: Alignment, left: int | None, right: int | None) -> Row:
             f"{prefix}source": result.source,
             f"{prefix}name": result.name,
             f"{prefix}dtype": result.dtype,
-            f"{prefix}shape": json_text(list(result.shape)),
+            f"{prefix}shape": shape_text(result.shape),
         }
         if side is alignment.left or not first:
             row |= {"kind": result.kind, "phase": result.phase}
@@ -116,7 +116,7 @@ def _texts(alignment: Alignment, left: int | None, right: int | None) -> Row:
     return row
 
 
-def _of_match(alignment: Alignment, match: Match, error: float | None) -> Row:
+def _of_match(alignment: Alignment, match: Match) -> Row:
     left, right = alignment.left, alignment.right
     local = alignment.local.get(match.right) if alignment.matches.left_of[match.right] is match else None
     read = [alignment.matches.left_of.get(source) for source in right.results[match.right].sources]
@@ -127,11 +127,10 @@ def _of_match(alignment: Alignment, match: Match, error: float | None) -> Row:
         "relation": match.part or (match.relation.name if match.relation else "other"),
         "evidence": match.evidence,
         "input_error": max(before, default=None),
-        "output_error": error,
+        "output_error": alignment.error_of(match),
         "allowed_error": None if local is None else local.allowed,
         "local_error": None if local is None else local.error,
         "arguments": _other_arguments(left, right, match),
-        **metrics_of(left, right, match),
     }
 
 

@@ -4,11 +4,13 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import permutations, product
-from math import prod
+from math import isfinite, prod
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+
+from nbkit.numerics.blocks import BLOCK, blocks, same_bits
 
 Array = npt.NDArray[np.generic]
 Shape = tuple[int, ...]
@@ -40,6 +42,13 @@ class Relation:
         if self.axes:
             value = value.reshape([self.split[axis] for axis in self.axes]).transpose(np.argsort(self.axes))
         return value.reshape(self.left_shape)
+
+    def views(self, left: Array, right: Array) -> tuple[Array, Array]:
+        """Returns a pair of values as views of one shape, in which each element stands beside its own."""
+        if not self.axes:
+            return left.reshape(self.left_shape), right.reshape(self.left_shape)
+        turned = right.reshape([self.split[axis] for axis in self.axes]).transpose(np.argsort(self.axes))
+        return left.reshape(self.split), turned
 
     @property
     def order(self) -> str | None:
@@ -123,27 +132,45 @@ def relative_error(left: Array, right: Array) -> float:
     """Returns |right - left| over |left|, 2-norms; inf where NaN or Inf stand elsewhere, or the left alone is zero."""
     if left.shape != right.shape:
         return float("inf")
-    if left.dtype == bool or right.dtype == bool:
-        left, right = left.astype(np.int8), right.astype(np.int8)
+    if left.size > BLOCK and same_bits(left, right):
+        return 0.0
+    wide = np.complex128 if "c" in (left.dtype.kind, right.dtype.kind) else np.float64
+    size = norm = 0.0
     with np.errstate(all="ignore"):
-        wide = np.complex128 if np.iscomplexobj(left) or np.iscomplexobj(right) else np.float64
-        expected, actual = left.astype(wide).ravel(), right.astype(wide).ravel()
-        difference = actual - expected
-        size = float(np.sqrt(np.vdot(difference, difference).real))
-        if not np.isfinite(size):
-            return _error_of_finite(expected, actual)
-        norm = float(np.sqrt(np.vdot(expected, expected).real))
-    if not np.isfinite(norm):
-        return _error_of_finite(expected, actual)
-    return 0.0 if size == 0 else size / norm if norm else float("inf")
+        for expected, actual in blocks((left, right), wide):
+            squares = _squares(expected, actual)
+            if not isfinite(squares[0] + squares[1]):
+                cleared = _cleared(expected, actual)
+                if cleared is None:
+                    return float("inf")
+                squares = _squares(*cleared)
+            size += squares[0]
+            norm += squares[1]
+        if not isfinite(size + norm):
+            return _error_of_huge(left.astype(wide).ravel(), right.astype(wide).ravel())
+    return 0.0 if size == 0 else float(size**0.5 / norm**0.5) if norm else float("inf")
 
 
-def _error_of_finite(expected: Any, actual: Any) -> float:
-    """Returns the error where some numbers are not finite or too large to be squared."""
+def _squares(expected: Any, actual: Any) -> tuple[float, float]:
+    """Returns the squares of the norms of the difference, and of what is expected."""
+    difference = actual - expected
+    return float(np.vdot(difference, difference).real), float(np.vdot(expected, expected).real)
+
+
+def _cleared(expected: Any, actual: Any) -> tuple[Any, Any] | None:
+    """Returns both with zeros where both are NaN, or the same Inf; null where one of them alone is."""
     is_same = (expected == actual) | (np.isnan(expected) & np.isnan(actual))
-    if not np.isfinite(expected[~is_same]).all() or not np.isfinite(actual[~is_same]).all():
-        return float("inf")
-    expected, actual = (np.where(np.isfinite(value), value, 0) for value in (expected, actual))
+    is_finite = np.isfinite(expected), np.isfinite(actual)
+    if not (is_same | (is_finite[0] & is_finite[1])).all():
+        return None
+    return np.where(is_finite[0], expected, 0), np.where(is_finite[1], actual, 0)
+
+
+def _error_of_huge(expected: Any, actual: Any) -> float:
+    """Returns the error where numbers are too large to be squared."""
+    cleared = _cleared(expected, actual)
+    assert cleared is not None
+    expected, actual = cleared
     extent = float(np.abs(expected).max(initial=0.0))
     if not extent:
         return 0.0 if not np.abs(actual).max(initial=0.0) else float("inf")

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from nbkit.executions.execution import Array, Execution, Result
 from nbkit.executions.features import PROJECTIONS, SYMMETRIC, Features
 from nbkit.graphs.canonical_ops import PASSING, op_kind
+from nbkit.numerics.blocks import BLOCK
 from nbkit.numerics.precision import precision_of
 
 Floats = npt.NDArray[np.float64]
@@ -27,16 +28,32 @@ def _differ(known: Features) -> bool:
 
 def with_infinities(value: Array) -> Array:
     """Returns floating-point values with those that are huge, and huge beside the median of the others, made Inf."""
-    if value.dtype.kind != "f":
+    if value.dtype.kind != "f" or not value.size or max(-value.min(), value.max()) < HUGE:
         return value
-    size = np.abs(value)
-    finite = size[np.isfinite(size)]
-    if not len(finite) or finite.max() < HUGE:
+    huge = small = ones = 0
+    flat = np.ascontiguousarray(value).reshape(-1)
+    for start in range(0, len(flat), BLOCK):
+        size = np.abs(flat[start : start + BLOCK])
+        huge += int(np.count_nonzero((size >= HUGE) & (size < np.inf)))
+        small += int(np.count_nonzero(size < HUGE))
+        ones += int(np.count_nonzero(size <= 1))
+    if not huge:
         return value
     # Where half of the scores are masked, the median of all is no longer that of the others.
-    small = finite[finite < HUGE]
-    least = HUGE * max(1.0, float(np.median((small if len(small) else finite).astype(np.float64))))
-    return np.where(size >= least, np.copysign(np.asarray(np.inf, value.dtype), value), value)
+    least = HUGE if ones > small // 2 else HUGE * max(1.0, _median(value, HUGE if small else np.inf))
+    found = np.array(value, copy=True, order="C")
+    flat = found.reshape(-1)
+    for start in range(0, len(flat), BLOCK):
+        block = flat[start : start + BLOCK]
+        is_huge = np.abs(block) >= least
+        block[is_huge] = np.copysign(np.asarray(np.inf, value.dtype), block[is_huge])
+    return found
+
+
+def _median(value: Array, below: float) -> float:
+    """Returns the median of the sizes that are less than a number."""
+    size = np.abs(value)
+    return float(np.median(size[size < below].astype(np.float64)))
 
 
 @dataclass(frozen=True)
@@ -132,9 +149,9 @@ class Side:
         for number in np.flatnonzero(self.is_telling & ~np.isnan(self.projections[:, 0])).tolist():
             known = self.results[number].features
             assert known is not None
-            groups.setdefault(
-                (self.numel[number], known.rms, known.nan_count, known.inf_count, known.projections), []
-            ).append(number)
+            # Complex elements count once here, and twice in the features.
+            same = int(self.numel[number]), known.rms, known.nan_count, known.inf_count, known.projections
+            groups.setdefault(same, []).append(number)
         return list(groups.values())
 
     def value(self, number: int) -> Array | None:
@@ -151,6 +168,11 @@ class Side:
 
     @cached_property
     def _values(self) -> dict[int, Array | None]:
+        return {}
+
+    @cached_property
+    def errors(self) -> dict[tuple[int, int, tuple[int, ...], tuple[int, ...]], float | None]:
+        """Returns the errors measured so far of pairs with one other side, by both results and the order of axes."""
         return {}
 
     @cached_property

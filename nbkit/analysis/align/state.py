@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from nbkit.analysis.align.errors import given_values, local_errors, region_of
+from nbkit.analysis.align.errors import LocalErrors, given_matches, region_of
 from nbkit.analysis.align.matches import Match, Matches
 from nbkit.analysis.align.side import Side
 
@@ -20,7 +20,9 @@ class State:
     harmless: frozenset[int] = frozenset()
 
 
-def state_of(left: Side, right: Side, matches: Matches, differs: tuple[set[int], set[int]]) -> State:
+def state_of(
+    left: Side, right: Side, matches: Matches, differs: tuple[set[int], set[int]], measured: LocalErrors
+) -> State:
     """Returns the differing state of both sides.
 
     The right execution runs once more on the left one's values with its own state: where the next matched results come
@@ -37,9 +39,9 @@ def state_of(left: Side, right: Side, matches: Matches, differs: tuple[set[int],
     ]
     if not pairs:
         return State()
-    given = given_values(left, right, matches, differs)
+    given = given_matches(left, right, matches, differs)
     own = frozenset(match.right for match in pairs if match.right in given)
-    found = local_errors(left, right, matches, differs, own) if own else {}
+    found = measured.of(matches, differs, own) if own else {}
     known = given.keys() - own
     seen: set[int] = set()
     matters: set[int] = set()

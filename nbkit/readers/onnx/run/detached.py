@@ -83,4 +83,4 @@ def _is_fed(dtype: str) -> bool:
 
 def _like(value: Array, dtype: str) -> Array:
     """Returns a value in the dtype of the result that it stands for; float32 of what numpy does not have."""
-    return np.asarray(value).astype(dtype if dtype in HELD else "float32")
+    return np.asarray(value).astype(dtype if dtype in HELD else "float32", copy=False)

@@ -110,7 +110,8 @@ class _Run:
 
     def _add(self, name: str, result: Result, value: Array | None) -> None:
         is_text = value is not None and value.dtype.kind in "OUS"
-        self.ids[name] = self.collector.add(result, None if is_text else value)
+        # Arrays of a run are its own, as are copies of inputs and bytes of a model.
+        self.ids[name] = self.collector.add(result, None if is_text else value, is_own=True)
         self.names[self.ids[name]] = name
 
     def notes(self) -> tuple[str, ...]:

@@ -81,7 +81,7 @@ def _value(
     held = dtype if dtype in HELD else "float32"
     is_python = isinstance(given, (bool, int, float, list, tuple)) and not isinstance(given, np.generic)
     value = np.asarray(given)
-    if value.dtype.isbuiltin != 1 and str(value.dtype) == dtype:
+    if dtype not in HELD and str(value.dtype) == dtype:
         value = value.astype(np.float32)
     if is_python and held != "string" and _is_safe(value, held):
         value = value.astype(held)

@@ -141,6 +141,7 @@ def plain_options(folder: str | None) -> Any:
     options = onnxruntime.SessionOptions()
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     options.log_severity_level = 4
+    options.enable_cpu_mem_arena = False  # results are kept as they lie: each is to be freed by itself
     if folder is not None:
         options.add_session_config_entry("session.model_external_initializers_file_folder_path", folder)
     return options

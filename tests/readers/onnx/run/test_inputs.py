@@ -1,5 +1,7 @@
 """Tests that inputs are paired by name, or by place where all of them fit, and refused else."""
 
+import pickle
+
 import numpy as np
 import pytest
 
@@ -45,6 +47,11 @@ def test_missing_and_further_names_are_refused(names):
 def test_a_sequence_is_paired_by_place():
     found = paired_inputs(MIXED, (ONES, np.array([0, 1])))
     assert [(name, array.dtype) for name, array in found.items()] == [("x", np.float32), ("i", np.int64)]
+
+
+def test_arrays_that_were_pickled_keep_their_dtype():
+    found = paired_inputs(MIXED, pickle.loads(pickle.dumps((ONES, np.array([0, 1])))))
+    assert [array.dtype for array in found.values()] == [np.float32, np.int64]
 
 
 @pytest.mark.parametrize(
