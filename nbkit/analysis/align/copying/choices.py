@@ -1,0 +1,158 @@
+"""Lists what the parameters that meet in one op of the right execution may be, of those that the left one has next."""
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import islice
+
+from nbkit.analysis.align.copying.layouts import AS_IT_IS, Option, Source, Target, options_of
+from nbkit.analysis.align.copying.trial import Placement
+from nbkit.analysis.align.copying.uses import SHIFT, Use, Uses
+from nbkit.executions.execution import Array
+
+# So many options of one op are tried, at most.
+MOST_OPTIONS = 96
+# Words for the parts of a block by which names are told apart where numbers cannot.
+WORDS = {
+    "query": "q wq query queries",
+    "key": "k wk key keys",
+    "value": "v wv value values",
+    "gate": "gate gates w1",
+    "up": "up ups w3",
+    "down": "down downs w2",
+}
+_WORDS = {name: word for word, names in WORDS.items() for name in names.split()}
+Unit = dict[int, Option]
+
+
+@dataclass(frozen=True)
+class Sides:
+    """Holds the uses of both sides, and the left values by name; `same_names` are right names by left ones."""
+
+    left: Uses
+    right: Uses
+    values: Mapping[str, Array]
+    left_name: Callable[[str], str | None]
+
+    @cached_property
+    def divisors(self) -> list[int]:
+        """Returns lengths of axes of either side, by which parts may be interleaved."""
+        sides = (self.left, self.right)
+        found = {size for side in sides for result in side.execution.results for size in result.shape}
+        return sorted(size for size in found if size > 1)
+
+    def ready_right(self, placement: Placement) -> list[list[Use]]:
+        """Returns the right uses that wait for no other parameter, those of one op together."""
+        units: dict[int, list[Use]] = {}
+        for number, use in self.right.first.items():
+            if not placement.done[1] >> number & 1 and not use.needs & ~placement.done[1]:
+                units.setdefault(use.call, []).append(use)
+        return list(units.values())
+
+    def ready_left(self, placement: Placement) -> list[Use]:
+        """Returns the left uses that wait for no other parameter and are not taken, with those added right behind."""
+        done = placement.done[0]
+        free = [use for use in self.left.all if not is_taken(placement, use)]
+        ready = [use for use in free if not use.needs & ~done]
+        soon = done
+        for use in ready:
+            soon |= 1 << use.number
+        return ready + [use for use in free if use.needs & ~done and use.role == SHIFT and not use.needs & ~soon]
+
+    def units(self, placement: Placement, unit: list[Use], ready: list[Use], *, strict: bool) -> list[Unit]:
+        """Returns what the parameters of one op may be together; one without an option is left out."""
+        lengths = {size for each in self.right.first.values() for size in each.shape}
+        of_each: list[tuple[int, list[Option]]] = []
+        for use in sorted(unit, key=lambda use: (not use.is_product, use.number)):
+            options = list(islice(self._options(placement, use, ready, lengths, strict=strict), MOST_OPTIONS))
+            if options:
+                of_each.append((use.number, self._as_learned(placement, use, options)))
+        found: list[Unit] = [{}]
+        for number, options in of_each:
+            found = [{**made, number: option} for made in found for option in fitting(made, options)]
+        return [made for made in found if made][:MOST_OPTIONS]
+
+    def _options(
+        self, placement: Placement, use: Use, ready: list[Use], lengths: set[int], *, strict: bool
+    ) -> Iterator[Option]:
+        target = Target(use.shape, use.is_turned)
+        mine = self.right.signatures[use.number, use.role]
+        sources = [
+            Source(other.number, other.role, other.name, self.values[other.name], other.is_turned)
+            for other in ready
+            if other.role == use.role and (not strict or self.left.signatures[other.number, other.role] == mine)
+        ]
+        for option in options_of(target, sources, lengths, self.divisors):
+            if fits(placement.taken, option):
+                yield option
+
+    def _as_learned(self, placement: Placement, use: Use, options: list[Option]) -> list[Option]:
+        """Returns the options that are as in a layer before; all where there was none."""
+        mine = template(use.name)
+        known = {learned[1:] for learned in placement.learned if learned[0] == mine}
+        return [option for option in options if learned_of(option) in known] or options
+
+    def cost(self, number: int, option: Option) -> float:
+        """Returns how little the names and the layout speak for an option: where numbers cannot tell, least wins."""
+        name = self.right.first[number].name
+        cost = 0.0 if option.how == AS_IT_IS else 0.1 + 0.01 * option.groups.bit_length()
+        if self.left_name(name) == option.sources[0].name:
+            return cost
+        words = word_of(name), word_of(option.sources[0].name)
+        return cost + (0.2 if words[0] and words[0] == words[1] else 1.0)
+
+
+def learned_of(option: Option) -> tuple[tuple[str, ...], tuple[str, int]]:
+    """Returns an option without the numbers of layers."""
+    return tuple(template(source.name) for source in option.sources), option.layout
+
+
+def template(name: str) -> str:
+    """Returns a name without its numbers: that of the same parameter in each layer."""
+    return re.sub(r"\d+", "#", name)
+
+
+def word_of(name: str) -> str | None:
+    """Returns which part of a block a parameter belongs to, where its name says it."""
+    parts = [part for part in re.split(r"[._]", name) if part in _WORDS]
+    return _WORDS[parts[-1]] if parts else None
+
+
+def fitting(made: Unit, options: list[Option]) -> list[Option]:
+    """Returns the options for a bias that go with those for the weight: of the same modules, in the same layout."""
+    if not made:
+        return options
+    first = next(iter(made.values()))
+
+    def is_alike(option: Option) -> bool:
+        modules = [source.name.rpartition(".")[0] for source in option.sources]
+        others = [source.name.rpartition(".")[0] for source in first.sources]
+        return modules == others and option.part == first.part and option.groups == first.groups
+
+    used = {source.number for option in made.values() for source in option.sources}
+    rest = [option for option in options if not any(source.number in used for source in option.sources)]
+    return [option for option in rest if is_alike(option)] or rest
+
+
+def fits(taken: Mapping[tuple[int, str], list[Option]], option: Option) -> bool:
+    """Returns whether what an option takes is not taken yet."""
+    for source in option.sources:
+        for other in taken.get((source.number, source.role), []):
+            if other.part is None or option.part is None or other.groups != option.groups:
+                return False
+            if option.part[0] < other.part[1] and other.part[0] < option.part[1]:
+                return False
+    return True
+
+
+def is_taken(placement: Placement, use: Use) -> bool:
+    """Returns whether all of a left parameter is taken, or it has no place."""
+    options = placement.taken.get((use.number, use.role))
+    if options is None:
+        return False
+    if not options:
+        return True
+    if options[0].part is None:
+        return True
+    return sum(option.part[1] - option.part[0] for option in options if option.part) >= options[0].total

@@ -1,0 +1,250 @@
+"""Finds which left parameters the right ones are: wave by wave along the dataflow, by what the right execution gives.
+
+A wave is all parameters that wait for no other one on both sides. Each way to place them is tried: those whose results
+the left execution has most of are kept, and told apart by the waves behind them.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from itertools import islice
+
+from nbkit.analysis.align.copying.choices import Sides, Unit, fits, learned_of, template
+from nbkit.analysis.align.copying.layouts import Option, reordered
+from nbkit.analysis.align.copying.trial import Outcome, Placement, Trials, mask_of
+from nbkit.analysis.align.copying.uses import Use
+from nbkit.executions.execution import Array
+
+# So many ways to place a wave are tried, and so many placements are followed.
+MOST_WAYS, MOST_PLACEMENTS = 240, 16
+
+
+class Search:
+    """Searches placements of the parameters of two sides."""
+
+    def __init__(self, sides: Sides, trials: Trials) -> None:
+        self.sides, self.trials = sides, trials
+        self.all_right = mask_of(sides.right.first)
+
+    def run(self) -> list[Placement]:
+        """Returns the placements that the most results speak for, the most likely first."""
+        open_ones, finished = [Placement()], list[Placement]()
+        while open_ones:
+            made: list[Placement] = []
+            for placement in open_ones:
+                if self.all_right & ~placement.done[1]:
+                    made += self._next(placement)
+                else:
+                    finished.append(placement)
+            open_ones = self._best(made)
+        finished.sort(key=lambda placement: (-placement.score, placement.cost))
+        best = [placement for placement in finished if placement.score == finished[0].score]
+        # Where all that is returned agrees, what was dropped on the way is no doubt any more.
+        first = replace(best[0], doubted=0) if self.agrees(best[0]) else best[0]
+        return [self._with_doubts(first, best), *best[1:]]
+
+    def agrees(self, placement: Placement) -> bool:
+        """Returns whether all results of the right execution are those of the left one."""
+        returned = {number for number in self.trials.returned if self.sides.right.side.eps[number] > 0}
+        return bool(returned) and not placement.is_forced and returned <= placement.known
+
+    def _best(self, placements: list[Placement]) -> list[Placement]:
+        """Returns the placements to follow; what is dropped and as good is a doubt about those that stay."""
+        placements.sort(key=lambda placement: (-placement.score, placement.cost))
+        different: dict[tuple[object, ...], Placement] = {}
+        for placement in placements:
+            key = tuple((number, option.digest) for number, option in sorted(placement.placed.items()))
+            different.setdefault((key, placement.done), placement)
+        kept = list(different.values())
+        stay, rest = kept[:MOST_PLACEMENTS], kept[MOST_PLACEMENTS:]
+        return [self._with_doubts(one, [other for other in rest if other.score == one.score]) for one in stay]
+
+    def _with_doubts(self, placement: Placement, others: list[Placement]) -> Placement:
+        doubted = placement.doubted
+        for other in others:
+            for number, option in placement.placed.items():
+                another = other.placed.get(number)
+                if another is None or another.digest != option.digest:
+                    doubted |= 1 << number
+        return replace(placement, doubted=doubted)
+
+    def _next(self, placement: Placement) -> list[Placement]:
+        """Returns what a placement may go on to: the next wave placed, or where nothing fits, one side left out."""
+        ready = self.sides.ready_left(placement)
+        waiting = self.sides.ready_right(placement)
+        if made := self._wave(placement, waiting, ready, strict=True):
+            return made
+        loose = self._wave(placement, waiting, ready, strict=False)
+        proved = [each for each in loose if each.score > placement.score]
+        return [*proved, self._left_out(placement, waiting, ready)]
+
+    def _left_out(self, placement: Placement, waiting: list[list[Use]], ready: list[Use]) -> Placement:
+        """Returns the placement without what waits on the right, or on the left where the right's comes later there."""
+        left, right = self.sides.left, self.sides.right
+        later = {
+            (use.role, sum(use.shape), use.numel, left.signatures[use.number, use.role])
+            for use in left.all
+            if not placement.done[0] >> use.number & 1 and use not in ready
+        }
+        mine = {
+            (use.role, sum(use.shape), use.numel, right.signatures[use.number, use.role])
+            for unit in waiting
+            for use in unit
+        }
+        unused = [use for use in ready if not placement.done[0] >> use.number & 1]
+        if mine & later and unused:
+            mask = mask_of(use.number for use in unused)
+            taken = {**placement.taken, **{(use.number, use.role): list[Option]() for use in unused}}
+            return replace(placement, taken=taken, done=(placement.done[0] | mask, placement.done[1]), is_forced=True)
+        mask = mask_of(use.number for unit in waiting for use in unit)
+        outcome = self.trials.run(placement, {}, {}, more=mask)
+        done = (placement.done[0], placement.done[1] | mask)
+        return replace(placement, done=done, values={**placement.values, **outcome.values}, is_forced=True)
+
+    def _wave(
+        self, placement: Placement, waiting: list[list[Use]], ready: list[Use], *, strict: bool
+    ) -> list[Placement]:
+        """Returns the best ways to place what waits on the right by what is ready on the left."""
+        choices = []
+        forced: dict[int, Array] = {}
+        for unit in waiting:
+            options = self.sides.units(placement, unit, ready, strict=strict)
+            if options:
+                forced |= self._forced(placement, unit, options)
+                choices.append(options)
+        if not choices:
+            return []
+        found = self._tried(placement, choices, {})
+        if forced and not any(outcome.found for _, outcome in found):
+            again = self._tried(placement, choices, forced)
+            if any(outcome.found for _, outcome in again):
+                found, placement = again, replace(placement, is_forced=True)
+        # Channels in another order show as products that are known and lead to nothing that is.
+        if any(outcome.found for _, outcome in found) and not any(outcome.reaches for _, outcome in found):
+            found = self._reordered(placement, choices, forced, found)
+        return [self._placed(placement, way, outcome, forced) for way, outcome in found]
+
+    def _forced(self, placement: Placement, unit: list[Use], options: list[Unit]) -> dict[int, Array]:
+        """Returns the left value of what a unit reads, for where the right one is another: what is behind it is judged.
+
+        A difference before it is no reason not to know what follows.
+        """
+        activation = unit[0].activation
+        current = placement.values.get(activation)
+        if not placement.is_forced and activation in placement.known:
+            return {}
+        shape = self.sides.right.execution.results[activation].shape
+        for option in options[0].values():
+            for use in self.sides.left.all:
+                if (use.number, use.role) == (option.sources[0].number, option.sources[0].role):
+                    value = self.sides.left.execution.value(use.activation)
+                    result = self.sides.left.execution.results[use.activation]
+                    if value is not None and result.shape[-1:] == shape[-1:] and value.size == _size(shape):
+                        return {activation: value.reshape(shape)} if current is not value else {}
+        return {}
+
+    def _tried(
+        self, placement: Placement, choices: list[list[Unit]], forced: Mapping[int, Array]
+    ) -> list[tuple[Unit, Outcome]]:
+        """Returns the ways to place a wave of which the left execution has most, with their outcomes."""
+        narrowed = [self._most(placement, options, forced) for options in choices]
+        ways = list(islice(_ways(placement, narrowed), MOST_WAYS))
+        found = [(way, self.trials.run(placement, way, forced)) for way in ways]
+        most = max((len(outcome.found) for _, outcome in found), default=0)
+        return [(way, outcome) for way, outcome in found if len(outcome.found) == most]
+
+    def _most(self, placement: Placement, options: list[Unit], forced: Mapping[int, Array]) -> list[Unit]:
+        """Returns the options for one op that give the most results that the left one has; all where none gives one."""
+        if len(options) == 1:
+            return options
+        counts = [len(self.trials.run(placement, option, forced).found) for option in options]
+        return [option for option, count in zip(options, counts, strict=True) if count == max(counts)]
+
+    def _reordered(
+        self,
+        placement: Placement,
+        choices: list[list[Unit]],
+        forced: Mapping[int, Array],
+        found: list[tuple[Unit, Outcome]],
+    ) -> list[tuple[Unit, Outcome]]:
+        """Returns ways with channels in the order of another rotary layout, if more of what they give is known."""
+        more = [[*options, *self._rotary(options)] for options in choices]
+        if all(len(one) == len(other) for one, other in zip(more, choices, strict=True)):
+            return found
+        again = self._tried(placement, more, forced if placement.is_forced else {})
+        if again and len(again[0][1].found) > (len(found[0][1].found) if found else 0):
+            return again
+        return found
+
+    def _rotary(self, options: list[Unit]) -> Iterator[Unit]:
+        for option in options:
+            weights = [number for number in option if self.sides.right.first[number].is_product]
+            if len(weights) != 1 or option[weights[0]].value.ndim != 2:
+                continue
+            axis = -1 if self.sides.right.first[weights[0]].is_turned is False else 0
+            rows = option[weights[0]].value.shape[axis]
+            for heads in (1, *self.sides.divisors):
+                if rows % (2 * heads) == 0 and rows // heads > 2:
+                    for to_neighbors in (True, False):
+                        yield {
+                            number: reordered(one, heads, axis if one.value.ndim == 2 else 0, to_neighbors=to_neighbors)
+                            for number, one in option.items()
+                        }
+
+    def _placed(self, placement: Placement, way: Unit, outcome: Outcome, forced: Mapping[int, Array]) -> Placement:
+        """Returns the placement with a wave placed."""
+        after = placement.done[1] | mask_of(way)
+        taken, left_done = dict(placement.taken), placement.done[0]
+        learned = set(placement.learned)
+        cost = placement.cost
+        for number, option in way.items():
+            for source in option.sources:
+                taken[source.number, source.role] = [*taken.get((source.number, source.role), []), option]
+                left_done |= 1 << source.number
+            if outcome.found:
+                learned.add((template(self.sides.right.first[number].name), *learned_of(option)))
+            cost += self.sides.cost(number, option)
+        proved = 0
+        for number in outcome.found:
+            proved |= self.sides.right.made_of[number]
+        if placement.is_forced:
+            proved &= mask_of(way)
+        values = {**placement.values, **(forced if placement.is_forced else {}), **outcome.values}
+        return replace(
+            placement,
+            placed={**placement.placed, **way},
+            done=(left_done, after),
+            taken=taken,
+            values={number: value for number, value in values.items() if self.trials.is_read_later(number, after)},
+            known=placement.known | outcome.found,
+            score=placement.score + len(outcome.found),
+            cost=cost,
+            proved=placement.proved | (proved & after),
+            learned=frozenset(learned),
+        )
+
+
+def _ways(placement: Placement, choices: list[list[Unit]]) -> Iterator[Unit]:
+    """Yields one option for each op, so that none takes what another one has."""
+    if not choices:
+        yield {}
+        return
+    is_any = False
+    for unit in choices[0]:
+        taken = dict(placement.taken)
+        if not all(fits(taken, option) for option in unit.values()):
+            continue
+        for option in unit.values():
+            for source in option.sources:
+                taken[source.number, source.role] = [*taken.get((source.number, source.role), []), option]
+        for rest in _ways(replace(placement, taken=taken), choices[1:]):
+            is_any = True
+            yield {**unit, **rest}
+    if not is_any:
+        yield from _ways(placement, choices[1:])
+
+
+def _size(shape: tuple[int, ...]) -> int:
+    size = 1
+    for length in shape:
+        size *= length
+    return size
