@@ -18,7 +18,7 @@ def check_modules(left: Any, right: Any) -> None:
 
     for side, source in (("left", left), ("right", right)):
         if module_of(source) is None:
-            what = f"{source!s}" if isinstance(source, str | PathLike) else f"a {type(source).__name__}"
+            what = repr(str(source)) if isinstance(source, str | PathLike) else f"a {type(source).__name__}"
             raise OptionError(
                 f"copy_parameters=True loads the left module's parameters into the right module, and the {side} side "
                 f"is {what}; give two modules."
@@ -38,7 +38,7 @@ def parameters_copied(left: Any, right: Any, left_run: Execution, run_right: Cal
     (left_tensors, tied), (right_tensors, _) = held_tensors(models[0]), held_tensors(models[1])
     left_state, right_state = arrays_of(left_tensors), arrays_of(right_tensors)
     decision = decide(left_run, run_right(), left_state, right_state, tied)
-    if not decision.agrees and decision.copied:
+    if not decision.agrees and decision.copied and decision.not_copied:
         with holding(right_tensors, {one.right: one.value for one in decision.copied}):
             again = decide(left_run, run_right(), left_state, arrays_of(right_tensors), tied)
         if again.agrees or len(again.copied) > len(decision.copied):

@@ -7,7 +7,7 @@ from functools import cached_property
 from itertools import islice
 
 from nbkit.analysis.align.copying.layouts import AS_IT_IS, Option, Source, Target, options_of
-from nbkit.analysis.align.copying.trial import Placement
+from nbkit.analysis.align.copying.trial import Names, Placement
 from nbkit.analysis.align.copying.uses import SHIFT, Use, Uses
 from nbkit.executions.execution import Array
 
@@ -42,6 +42,12 @@ class Sides:
         found = {size for side in sides for result in side.execution.results for size in result.shape}
         return sorted(size for size in found if size > 1)
 
+    @cached_property
+    def head_sizes(self) -> list[int]:
+        """Returns even lengths of the last axis of right results that are split by heads."""
+        shapes = [result.shape for result in self.right.execution.results if len(result.shape) > 3]
+        return sorted({shape[-1] for shape in shapes if shape[-1] > 2 and shape[-1] % 2 == 0})
+
     def ready_right(self, placement: Placement) -> list[list[Use]]:
         """Returns the right uses that wait for no other parameter, those of one op together."""
         units: dict[int, list[Use]] = {}
@@ -62,12 +68,13 @@ class Sides:
 
     def units(self, placement: Placement, unit: list[Use], ready: list[Use], *, strict: bool) -> list[Unit]:
         """Returns what the parameters of one op may be together; one without an option is left out."""
-        lengths = {size for each in self.right.first.values() for size in each.shape}
+        waiting = [use for one in self.ready_right(placement) for use in one]
         of_each: list[tuple[int, list[Option]]] = []
         for use in sorted(unit, key=lambda use: (not use.is_product, use.number)):
+            lengths = {size for each in waiting if each.role == use.role for size in each.shape}
             options = list(islice(self._options(placement, use, ready, lengths, strict=strict), MOST_OPTIONS))
             if options:
-                of_each.append((use.number, self._as_learned(placement, use, options)))
+                of_each.append((use.number, self._as_learned(placement, use, options, strict=strict)))
         found: list[Unit] = [{}]
         for number, options in of_each:
             found = [{**made, number: option} for made in found for option in fitting(made, options)]
@@ -87,11 +94,13 @@ class Sides:
             if fits(placement.taken, option):
                 yield option
 
-    def _as_learned(self, placement: Placement, use: Use, options: list[Option]) -> list[Option]:
-        """Returns the options that are as in a layer before; all where there was none."""
+    def _as_learned(self, placement: Placement, use: Use, options: list[Option], *, strict: bool) -> list[Option]:
+        """Returns the options that are as in a layer before; where none is, those that contradict nothing."""
         mine = template(use.name)
-        known = {learned[1:] for learned in placement.learned if learned[0] == mine}
-        return [option for option in options if learned_of(option) in known] or options
+        same = [option for option in options if (mine, names_of(option)) in placement.learned]
+        return same or [
+            option for option in options if not is_contradicted(placement, mine, names_of(option), strict=strict)
+        ]
 
     def cost(self, number: int, option: Option) -> float:
         """Returns how little the names and the layout speak for an option: where numbers cannot tell, least wins."""
@@ -103,9 +112,27 @@ class Sides:
         return cost + (0.2 if words[0] and words[0] == words[1] else 1.0)
 
 
-def learned_of(option: Option) -> tuple[tuple[str, ...], tuple[str, int]]:
-    """Returns an option without the numbers of layers."""
-    return tuple(template(source.name) for source in option.sources), option.layout
+def names_of(option: Option) -> Names:
+    """Returns the names that an option takes without the numbers of layers."""
+    return tuple(template(source.name) for source in option.sources)
+
+
+def is_contradicted(placement: Placement, right: str, left: Names, *, strict: bool = True) -> bool:
+    """Returns whether in a layer before both names were placed, but not with each other; else one of them."""
+    pairs = placement.learned.keys()
+    known = any(pair[0] == right for pair in pairs), any(not set(left).isdisjoint(pair[1]) for pair in pairs)
+    return (right, left) not in pairs and (all(known) if strict else any(known))
+
+
+def is_in_step(placement: Placement, name: str, option: Option) -> bool:
+    """Returns whether the numbers in the names of both sides are as far apart as where the same was placed before."""
+    return steps_of(name, option) in placement.learned.get((template(name), names_of(option)), ())
+
+
+def steps_of(name: str, option: Option) -> tuple[int, ...]:
+    """Returns how far apart the numbers in the names of both sides are; empty where there are not as many."""
+    mine, other = ([int(each) for each in re.findall(r"\d+", one)] for one in (name, option.sources[0].name))
+    return tuple(b - a for a, b in zip(mine, other, strict=True)) if len(mine) == len(other) else ()
 
 
 def template(name: str) -> str:

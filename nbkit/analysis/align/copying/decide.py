@@ -83,9 +83,7 @@ class _Decider:
     def copied(self) -> list[Copied]:
         """Returns what is copied, in the order of the right side."""
         found = {name: option for name in self.right_state if (option := self._placed(name)) is not None}
-        modules = {
-            name.rpartition(".")[0]: one.left[0].rpartition(".")[0] for name, one in found.items() if len(one.left) == 1
-        }
+        modules = {_module(name): _module(one.left[0]) for name, one in found.items() if len(one.left) == 1}
         for name in self.right_state:
             if name not in found and (named := self._named(name, modules)) is not None:
                 found[name] = named
@@ -100,9 +98,10 @@ class _Decider:
         left = tuple(source.name for source in option.sources)
         evidence = "values" if self.best.proved >> number & 1 else "place"
         if self.best.doubted >> number & 1:
-            if not self._is_named(name, option):
+            if self._is_named(name, option):
+                evidence = "name"
+            elif not self._is_last_of_its_module(name, option):
                 return None
-            evidence = "name"
         return Copied(left, name, option.how, evidence, option.value)
 
     def _is_named(self, name: str, option: Option) -> bool:
@@ -112,6 +111,16 @@ class _Decider:
         source = option.sources[0].name
         word = word_of(name)
         return self.sides.left_name(name) == source or (word is not None and word == word_of(source))
+
+    def _is_last_of_its_module(self, name: str, option: Option) -> bool:
+        """Returns whether all other parameters of a module are placed, and this one is what is left of theirs."""
+        mine = [other for other in self.right_state if _module(other) == _module(name)]
+        theirs = [other for other in self.sides.values if _module(other) == _module(option.sources[0].name)]
+        rest = [self.number.get(other, -1) for other in mine if other != name]
+        options = [self.best.placed.get(number) for number in rest if not self.best.doubted >> max(number, 0) & 1]
+        taken = {one.sources[0].name for one in options if one is not None and one.how == AS_IT_IS}
+        is_whole = len(mine) == len(theirs) > 1 and len(taken) == len(rest)
+        return is_whole and option.how == AS_IT_IS and set(theirs) == {option.sources[0].name, *taken}
 
     def _named(self, name: str, modules: Mapping[str, str]) -> Copied | None:
         """Returns the free parameter of the same name, or that of the module which others of the same module have."""
@@ -138,8 +147,11 @@ class _Decider:
                 other = None
             shapes = f"right {name} {shape_of(value)}"
             if self.number.get(name) in self.best.placed:
-                fits = sorted({" + ".join(names) for names in self._fitting(self.number[name])})
-                yield NotCopied(fits[0], name, f"{shapes} was left as it is: {' and '.join(fits)} fit it as well.")
+                fits = list(dict.fromkeys(self._fitting(self.number[name])))
+                more = f" and {len(fits) - 3} other ways" if len(fits) > 3 else ""
+                what = f"{'; '.join(fits[:3])}{more}"
+                reason = f"is one of several that fit ({what})" if len(fits) == 1 else f"fit equally well: {what}"
+                yield NotCopied(None, name, f"{shapes} was left as it is: {reason}.")
             elif other is not None and self.sides.values[other].shape != value.shape:
                 said.add(other)
                 found = shape_of(self.sides.values[other])
@@ -151,12 +163,15 @@ class _Decider:
             if name not in used:
                 yield NotCopied(name, None, f"left {name} {shape_of(value)} has no place on the right.")
 
-    def _fitting(self, number: int) -> Iterator[tuple[str, ...]]:
+    def _fitting(self, number: int) -> Iterator[str]:
         for placement in (self.best, *self.others):
             if number in placement.placed:
                 option = placement.placed[number]
-                layout = () if option.how == AS_IT_IS else (option.how,)
-                yield tuple(source.name for source in option.sources) + layout
+                yield f"{' and '.join(source.name for source in option.sources)}, {option.how}"
+
+
+def _module(name: str) -> str:
+    return name.rpartition(".")[0]
 
 
 def shape_of(value: Array) -> str:

@@ -8,7 +8,7 @@ from nbkit.analysis.align.side import FEW_ELEMENTS, FEW_VALUES, Side
 from nbkit.executions.execution import Array
 
 # So many candidates with the same moments are compared, at most.
-MOST_TRIALS = 6
+MOST_TRIALS = 3
 SAMPLE = 64
 
 

@@ -4,14 +4,24 @@ A wave is all parameters that wait for no other one on both sides. Each way to p
 the left execution has most of are kept, and told apart by the waves behind them.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from itertools import islice
 
-from nbkit.analysis.align.copying.choices import Sides, Unit, fits, learned_of, template
+from nbkit.analysis.align.copying.choices import (
+    Sides,
+    Unit,
+    fits,
+    is_contradicted,
+    is_in_step,
+    names_of,
+    steps_of,
+    template,
+)
 from nbkit.analysis.align.copying.layouts import Option, reordered
 from nbkit.analysis.align.copying.trial import Outcome, Placement, Trials, mask_of
-from nbkit.analysis.align.copying.uses import Use
+from nbkit.analysis.align.copying.uses import Use, Uses
 from nbkit.executions.execution import Array
 
 # So many ways to place a wave are tried, and so many placements are followed.
@@ -79,49 +89,66 @@ class Search:
 
     def _left_out(self, placement: Placement, waiting: list[list[Use]], ready: list[Use]) -> Placement:
         """Returns the placement without what waits on the right, or on the left where the right's comes later there."""
-        left, right = self.sides.left, self.sides.right
-        later = {
-            (use.role, sum(use.shape), use.numel, left.signatures[use.number, use.role])
-            for use in left.all
-            if not placement.done[0] >> use.number & 1 and use not in ready
-        }
-        mine = {
-            (use.role, sum(use.shape), use.numel, right.signatures[use.number, use.role])
+        later = [use for use in self.sides.left.all if not placement.done[0] >> use.number & 1 and use not in ready]
+        comes_later = any(
+            self._form(self.sides.left, other) == self._form(self.sides.right, use)
+            and not is_contradicted(placement, template(use.name), (template(other.name),))
             for unit in waiting
             for use in unit
-        }
+            for other in later
+        )
         unused = [use for use in ready if not placement.done[0] >> use.number & 1]
-        if mine & later and unused:
+        if comes_later and unused:
             mask = mask_of(use.number for use in unused)
             taken = {**placement.taken, **{(use.number, use.role): list[Option]() for use in unused}}
-            return replace(placement, taken=taken, done=(placement.done[0] | mask, placement.done[1]), is_forced=True)
+            done = placement.done[0] | mask, placement.done[1]
+            return replace(placement, taken=taken, done=done, is_forced=True, is_skewed=True)
         mask = mask_of(use.number for unit in waiting for use in unit)
         outcome = self.trials.run(placement, {}, {}, more=mask)
         done = (placement.done[0], placement.done[1] | mask)
-        return replace(placement, done=done, values={**placement.values, **outcome.values}, is_forced=True)
+        values = {**placement.values, **outcome.values}
+        return replace(placement, done=done, values=values, is_forced=True, is_skewed=True)
+
+    def _form(self, uses: Uses, use: Use) -> tuple[object, ...]:
+        return (use.role, sum(use.shape), use.numel, uses.signatures[use.number, use.role])
 
     def _wave(
         self, placement: Placement, waiting: list[list[Use]], ready: list[Use], *, strict: bool
     ) -> list[Placement]:
         """Returns the best ways to place what waits on the right by what is ready on the left."""
-        choices = []
-        forced: dict[int, Array] = {}
-        for unit in waiting:
-            options = self.sides.units(placement, unit, ready, strict=strict)
-            if options:
-                forced |= self._forced(placement, unit, options)
-                choices.append(options)
+        choices = self._choices(placement, waiting, ready, strict=strict)
         if not choices:
             return []
-        found = self._tried(placement, choices, {})
+        forced: dict[int, Array] = {}
+        for unit, options in choices:
+            forced |= self._forced(placement, unit, options)
+        found = self._tried(placement, [options for _, options in choices], {})
         if forced and not any(outcome.found for _, outcome in found):
-            again = self._tried(placement, choices, forced)
+            again = self._tried(placement, [options for _, options in choices], forced)
             if any(outcome.found for _, outcome in again):
                 found, placement = again, replace(placement, is_forced=True)
-        # Channels in another order show as products that are known and lead to nothing that is.
+        # Parts and channels in another order show as products that are known and lead to nothing that is.
         if any(outcome.found for _, outcome in found) and not any(outcome.reaches for _, outcome in found):
-            found = self._reordered(placement, choices, forced, found)
+            given = forced if placement.is_forced else {}
+            if placement.learned:
+                unlearned = replace(placement, learned={})
+                others = self._choices(unlearned, waiting, ready, strict=strict)
+                found = self._better(found, self._tried(placement, [options for _, options in others], given))
+            found = self._better(found, self._reordered(placement, [options for _, options in choices], given))
         return [self._placed(placement, way, outcome, forced) for way, outcome in found]
+
+    def _choices(
+        self, placement: Placement, waiting: list[list[Use]], ready: list[Use], *, strict: bool
+    ) -> list[tuple[list[Use], list[Unit]]]:
+        """Returns what each op that waits may be given, of those that may be given something."""
+        pairs = ((unit, self.sides.units(placement, unit, ready, strict=strict)) for unit in waiting)
+        return [(unit, options) for unit, options in pairs if options]
+
+    def _better(
+        self, found: list[tuple[Unit, Outcome]], again: list[tuple[Unit, Outcome]]
+    ) -> list[tuple[Unit, Outcome]]:
+        """Returns the ways with more results that are known; the first ones where there are not more."""
+        return again if again and len(again[0][1].found) > len(found[0][1].found) else found
 
     def _forced(self, placement: Placement, unit: list[Use], options: list[Unit]) -> dict[int, Array]:
         """Returns the left value of what a unit reads, for where the right one is another: what is behind it is judged.
@@ -160,58 +187,68 @@ class Search:
         return [option for option, count in zip(options, counts, strict=True) if count == max(counts)]
 
     def _reordered(
-        self,
-        placement: Placement,
-        choices: list[list[Unit]],
-        forced: Mapping[int, Array],
-        found: list[tuple[Unit, Outcome]],
+        self, placement: Placement, choices: list[list[Unit]], forced: Mapping[int, Array]
     ) -> list[tuple[Unit, Outcome]]:
-        """Returns ways with channels in the order of another rotary layout, if more of what they give is known."""
-        more = [[*options, *self._rotary(options)] for options in choices]
-        if all(len(one) == len(other) for one, other in zip(more, choices, strict=True)):
-            return found
-        again = self._tried(placement, more, forced if placement.is_forced else {})
-        if again and len(again[0][1].found) > (len(found[0][1].found) if found else 0):
-            return again
-        return found
+        """Returns ways with channels in the order of another rotary layout; none where nothing has heads."""
+        more = [[*options, *self._rotary(placement, self._most(placement, options, forced))] for options in choices]
+        is_more = any(len(one) > len(other) for one, other in zip(more, choices, strict=True))
+        return self._tried(placement, more, forced) if is_more else []
 
-    def _rotary(self, options: list[Unit]) -> Iterator[Unit]:
+    def _rotary(self, placement: Placement, options: list[Unit]) -> Iterator[Unit]:
+        """Yields the options with channels reordered, of what was placed in a layer before only as it was there."""
+        layouts = dict[str, set[tuple[str, int]]]()
+        for name, layout in placement.layouts:
+            layouts.setdefault(name, set()).add(layout)
+        for made in self._all_rotary(options):
+            known = [layouts.get(template(self.sides.right.first[number].name)) for number in made]
+            if all(of is None or one.layout in of for of, one in zip(known, made.values(), strict=True)):
+                yield made
+
+    def _all_rotary(self, options: list[Unit]) -> Iterator[Unit]:
         for option in options:
             weights = [number for number in option if self.sides.right.first[number].is_product]
             if len(weights) != 1 or option[weights[0]].value.ndim != 2:
                 continue
             axis = -1 if self.sides.right.first[weights[0]].is_turned is False else 0
             rows = option[weights[0]].value.shape[axis]
-            for heads in (1, *self.sides.divisors):
-                if rows % (2 * heads) == 0 and rows // heads > 2:
-                    for to_neighbors in (True, False):
-                        yield {
-                            number: reordered(one, heads, axis if one.value.ndim == 2 else 0, to_neighbors=to_neighbors)
-                            for number, one in option.items()
-                        }
+            for size in self.sides.head_sizes:
+                for to_neighbors in (True, False) if rows % size == 0 else ():
+                    yield {
+                        number: reordered(
+                            one, rows // size, axis if one.value.ndim == 2 else 0, to_neighbors=to_neighbors
+                        )
+                        for number, one in option.items()
+                    }
 
     def _placed(self, placement: Placement, way: Unit, outcome: Outcome, forced: Mapping[int, Array]) -> Placement:
         """Returns the placement with a wave placed."""
         after = placement.done[1] | mask_of(way)
         taken, left_done = dict(placement.taken), placement.done[0]
-        learned = set(placement.learned)
+        learned, layouts, doubted = dict(placement.learned), set(placement.layouts), placement.doubted
         cost = placement.cost
         for number, option in way.items():
             for source in option.sources:
                 taken[source.number, source.role] = [*taken.get((source.number, source.role), []), option]
                 left_done |= 1 << source.number
-            if outcome.found:
-                learned.add((template(self.sides.right.first[number].name), *learned_of(option)))
+            name = self.sides.right.first[number].name
+            if placement.is_skewed and not is_in_step(placement, name, option) and not self._is_alone(option):
+                doubted |= 1 << number
             cost += self.sides.cost(number, option)
         proved = 0
-        for number in outcome.found:
+        for number in outcome.found if not placement.is_forced else ():
             proved |= self.sides.right.made_of[number]
-        if placement.is_forced:
-            proved &= mask_of(way)
+        placed = {**placement.placed, **way}
+        learnt = mask_of(way) if outcome.found and placement.is_forced else proved & ~placement.proved
+        for number, option in placed.items() if not placement.is_skewed else ():
+            if learnt >> number & 1:
+                name = self.sides.right.first[number].name
+                pair = template(name), names_of(option)
+                learned[pair] = learned.get(pair, frozenset()) | {steps_of(name, option)}
+                layouts.add((template(name), option.layout))
         values = {**placement.values, **(forced if placement.is_forced else {}), **outcome.values}
         return replace(
             placement,
-            placed={**placement.placed, **way},
+            placed=placed,
             done=(left_done, after),
             taken=taken,
             values={number: value for number, value in values.items() if self.trials.is_read_later(number, after)},
@@ -219,8 +256,16 @@ class Search:
             score=placement.score + len(outcome.found),
             cost=cost,
             proved=placement.proved | (proved & after),
-            learned=frozenset(learned),
+            doubted=doubted,
+            learned=learned,
+            layouts=frozenset(layouts),
         )
+
+    def _is_alone(self, option: Option) -> bool:
+        """Returns whether no other left parameter has the form of the one that is taken."""
+        forms = Counter(self._form(self.sides.left, use) for use in self.sides.left.all)
+        mine = [use for use in self.sides.left.all if use.number == option.sources[0].number]
+        return any(use.role == option.sources[0].role and forms[self._form(self.sides.left, use)] == 1 for use in mine)
 
 
 def _ways(placement: Placement, choices: list[list[Unit]]) -> Iterator[Unit]:

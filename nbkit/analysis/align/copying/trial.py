@@ -8,6 +8,9 @@ from nbkit.analysis.align.copying.layouts import Option
 from nbkit.analysis.align.copying.uses import Uses
 from nbkit.executions.execution import Array
 
+# Of left parameters, without the numbers of layers.
+Names = tuple[str, ...]
+
 
 @dataclass
 class Placement:
@@ -15,7 +18,9 @@ class Placement:
 
     `done` have a bit for each parameter of a side that is placed or has no place; `values` are of the right results
     that are still to be read; `proved` has a bit for each right parameter that led to values of the left execution,
-    `doubted` for each for which another value does as well.
+    `doubted` for each for which another value does as well. `learned` are pairs of names without the numbers of
+    layers, with how far these are apart, and `layouts` those of right names. `is_forced` says that right results are
+    not the left one's any more, `is_skewed` that one side has something that the other one has not.
     """
 
     placed: dict[int, Option] = field(default_factory=dict)
@@ -27,8 +32,10 @@ class Placement:
     cost: float = 0.0
     proved: int = 0
     doubted: int = 0
-    learned: frozenset[tuple[str, tuple[str, ...], tuple[str, int]]] = frozenset()
+    learned: Mapping[tuple[str, Names], frozenset[tuple[int, ...]]] = field(default_factory=dict)
+    layouts: frozenset[tuple[str, tuple[str, int]]] = frozenset()
     is_forced: bool = False
+    is_skewed: bool = False
 
 
 @dataclass(frozen=True)

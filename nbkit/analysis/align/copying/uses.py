@@ -143,7 +143,7 @@ class Uses:
                 if other is not None and not other.needs >> product.number & 1:
                     direct &= ~other.needs
             for use in self.all:
-                if direct >> use.number & 1:
+                if direct >> use.number & 1 and not use.needs >> product.number & 1:
                     found[use.number, use.role] += product.numel
         return found
 
