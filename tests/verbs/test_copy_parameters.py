@@ -183,7 +183,7 @@ def test_a_right_model_that_cannot_run_keeps_its_weights_but_those_of_equal_name
     [
         (nn.Linear(8, 8), "b.onnx", "the right side is 'b.onnx'"),
         (nn.Linear(8, 8), "onnx", "the right side is 'onnx'"),
-        (torch.tanh, nn.Linear(8, 8), "the left side is a builtin_function_or_method"),
+        (torch.tanh, nn.Linear(8, 8), "the left side is of type builtin_function_or_method"),
     ],
 )
 def test_a_side_that_is_no_module_is_refused_in_one_sentence(left, right, what):

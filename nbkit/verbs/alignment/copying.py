@@ -18,7 +18,7 @@ def check_modules(left: Any, right: Any) -> None:
 
     for side, source in (("left", left), ("right", right)):
         if module_of(source) is None:
-            what = repr(str(source)) if isinstance(source, str | PathLike) else f"a {type(source).__name__}"
+            what = repr(str(source)) if isinstance(source, str | PathLike) else f"of type {type(source).__name__}"
             raise OptionError(
                 f"copy_parameters=True loads the left module's parameters into the right module, and the {side} side "
                 f"is {what}; give two modules."

@@ -216,6 +216,7 @@ Run two models on the same inputs, put their results side by side, and say where
     %opalign mine theirs --inputs ids      two implementations of a model
     %opalign model onnx --inputs ids       a model, and exported to ONNX
     %opalign 'a.onnx' 'b.onnx' --inputs d  two ONNX models; d: arrays by name
+    %opalign hf own --inputs x --copy-parameters   own: gets hf's weights
     %opalign before after                  two steps of optrace, values="stats"
 
 LEFT and RIGHT are names of this notebook (a module, a program of torch.export, an ONNX model, a trace), or the paths of

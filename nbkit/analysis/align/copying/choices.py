@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
 
-from nbkit.analysis.align.copying.layouts import AS_IT_IS, Option, Source, Target, options_of
+from nbkit.analysis.align.copying.layouts import AS_IT_IS, Option, Source, Target, options_of, reordered
 from nbkit.analysis.align.copying.trial import Names, Placement
 from nbkit.analysis.align.copying.uses import SHIFT, Use, Uses
 from nbkit.executions.execution import Array
@@ -101,6 +101,30 @@ class Sides:
         return same or [
             option for option in options if not is_contradicted(placement, mine, names_of(option), strict=strict)
         ]
+
+    def reordered(self, placement: Placement, units: list[Unit]) -> Iterator[Unit]:
+        """Yields units with channels in the order of another rotary layout, of learned names only as it was learned."""
+        learned = dict[str, set[tuple[str, int]]]()
+        for name, layout in placement.layouts:
+            learned.setdefault(name, set()).add(layout)
+        for unit in units:
+            for made in self._reordered(unit):
+                known = [learned.get(template(self.right.first[number].name)) for number in made]
+                if all(of is None or one.layout in of for of, one in zip(known, made.values(), strict=True)):
+                    yield made
+
+    def _reordered(self, unit: Unit) -> Iterator[Unit]:
+        weights = [number for number in unit if self.right.first[number].is_product]
+        if len(weights) != 1 or unit[weights[0]].value.ndim != 2:
+            return
+        axis = -1 if self.right.first[weights[0]].is_turned is False else 0
+        rows = unit[weights[0]].value.shape[axis]
+        for size in self.head_sizes:
+            for to_neighbors in (True, False) if rows % size == 0 else ():
+                yield {
+                    number: reordered(one, rows // size, axis if one.value.ndim > 1 else 0, to_neighbors=to_neighbors)
+                    for number, one in unit.items()
+                }
 
     def cost(self, number: int, option: Option) -> float:
         """Returns how little the names and the layout speak for an option: where numbers cannot tell, least wins."""

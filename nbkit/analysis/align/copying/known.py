@@ -24,6 +24,7 @@ class KnownValues:
         left, right = steps
         self._length = left if left > right == 1 else 0  # of the axis of time of what is looked for
         self._of_size: dict[int, list[tuple[npt.NDArray[np.float64], Array | None]]] = {}
+        self._moments: dict[int, npt.NDArray[np.float64]] = {}  # of all of a size
         for number in numbers:
             known = side.results[number].features
             if known is None or not side.is_telling[number] or not side.eps[number]:
@@ -46,14 +47,17 @@ class KnownValues:
         candidates = self._of_size.get(value.size)
         if candidates is None or not is_telling(value):
             return False
-        moments = _moments(value)
-        near = []
-        for place, (known, _) in enumerate(candidates):
-            size = float(known[0]) or 1.0
-            distance = float(np.abs(known - moments).max()) / size
-            if distance <= 4 * self.tolerance * max(1.0, float(np.abs(known).max()) / size):
-                near.append((distance, place))
-        return any(self._is_same(candidates[place][1], value) for _, place in sorted(near)[:MOST_TRIALS])
+        known = self._moments_of(value.size)
+        size = np.where(known[:, 0] > 0, known[:, 0], 1.0)
+        distance = np.abs(known - _moments(value)).max(axis=1) / size
+        near = distance <= 4 * self.tolerance * np.maximum(1.0, np.abs(known).max(axis=1) / size)
+        nearest = [place for place in np.argsort(distance, kind="stable")[:MOST_TRIALS].tolist() if near[place]]
+        return any(self._is_same(candidates[place][1], value) for place in nearest)
+
+    def _moments_of(self, size: int) -> npt.NDArray[np.float64]:
+        if size not in self._moments:
+            self._moments[size] = np.stack([moments for moments, _ in self._of_size[size]])
+        return self._moments[size]
 
     def _is_same(self, held: Array | None, value: Array) -> bool:
         if held is None:

@@ -9,6 +9,7 @@ from math import gcd, prod
 
 import numpy as np
 
+from nbkit.analysis.align.copying.uses import GAIN, SHIFT, TABLE
 from nbkit.executions.execution import Array
 
 # So many parameters stand in one, at most.
@@ -96,7 +97,9 @@ def _views(target: Target, source: Source) -> Iterator[tuple[str, Array]]:
     is_clear = source.is_turned is not None and target.is_turned is not None
     if not is_clear or source.is_turned == target.is_turned or value.ndim != 2:
         yield AS_IT_IS, value
-    if value.ndim in (2, 3) and (not is_clear or source.is_turned != target.is_turned):
+    # Tables and what is added have their channels last.
+    is_product = source.role not in (SHIFT, GAIN, TABLE)
+    if value.ndim in (2, 3) and is_product and (not is_clear or source.is_turned != target.is_turned):
         yield TRANSPOSED, value.swapaxes(-1, -2)
 
 

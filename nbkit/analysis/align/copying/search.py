@@ -19,13 +19,15 @@ from nbkit.analysis.align.copying.choices import (
     steps_of,
     template,
 )
-from nbkit.analysis.align.copying.layouts import Option, reordered
+from nbkit.analysis.align.copying.layouts import Option
 from nbkit.analysis.align.copying.trial import Outcome, Placement, Trials, mask_of
 from nbkit.analysis.align.copying.uses import Use, Uses
 from nbkit.executions.execution import Array
 
 # So many ways to place a wave are tried, and so many placements are followed.
 MOST_WAYS, MOST_PLACEMENTS = 240, 16
+# A placement with so many known results less than another one is not followed.
+MOST_BEHIND = 40
 
 
 class Search:
@@ -64,7 +66,7 @@ class Search:
         for placement in placements:
             key = tuple((number, option.digest) for number, option in sorted(placement.placed.items()))
             different.setdefault((key, placement.done), placement)
-        kept = list(different.values())
+        kept = [one for one in different.values() if one.score >= placements[0].score - MOST_BEHIND]
         stay, rest = kept[:MOST_PLACEMENTS], kept[MOST_PLACEMENTS:]
         return [self._with_doubts(one, [other for other in rest if other.score == one.score]) for one in stay]
 
@@ -85,7 +87,15 @@ class Search:
             return made
         loose = self._wave(placement, waiting, ready, strict=False)
         proved = [each for each in loose if each.score > placement.score]
+        if proved and all(self._is_learned(placement, each) for each in proved):
+            return proved
         return [*proved, self._left_out(placement, waiting, ready)]
+
+    def _is_learned(self, placement: Placement, following: Placement) -> bool:
+        """Returns whether what was placed is what was placed in a layer before."""
+        new = following.placed.keys() - placement.placed.keys()
+        pairs = [(template(self.sides.right.first[number].name), names_of(following.placed[number])) for number in new]
+        return all(pair in placement.learned for pair in pairs)
 
     def _left_out(self, placement: Placement, waiting: list[list[Use]], ready: list[Use]) -> Placement:
         """Returns the placement without what waits on the right, or on the left where the right's comes later there."""
@@ -190,35 +200,11 @@ class Search:
         self, placement: Placement, choices: list[list[Unit]], forced: Mapping[int, Array]
     ) -> list[tuple[Unit, Outcome]]:
         """Returns ways with channels in the order of another rotary layout; none where nothing has heads."""
-        more = [[*options, *self._rotary(placement, self._most(placement, options, forced))] for options in choices]
+        more = [
+            [*options, *self.sides.reordered(placement, self._most(placement, options, forced))] for options in choices
+        ]
         is_more = any(len(one) > len(other) for one, other in zip(more, choices, strict=True))
         return self._tried(placement, more, forced) if is_more else []
-
-    def _rotary(self, placement: Placement, options: list[Unit]) -> Iterator[Unit]:
-        """Yields the options with channels reordered, of what was placed in a layer before only as it was there."""
-        layouts = dict[str, set[tuple[str, int]]]()
-        for name, layout in placement.layouts:
-            layouts.setdefault(name, set()).add(layout)
-        for made in self._all_rotary(options):
-            known = [layouts.get(template(self.sides.right.first[number].name)) for number in made]
-            if all(of is None or one.layout in of for of, one in zip(known, made.values(), strict=True)):
-                yield made
-
-    def _all_rotary(self, options: list[Unit]) -> Iterator[Unit]:
-        for option in options:
-            weights = [number for number in option if self.sides.right.first[number].is_product]
-            if len(weights) != 1 or option[weights[0]].value.ndim != 2:
-                continue
-            axis = -1 if self.sides.right.first[weights[0]].is_turned is False else 0
-            rows = option[weights[0]].value.shape[axis]
-            for size in self.sides.head_sizes:
-                for to_neighbors in (True, False) if rows % size == 0 else ():
-                    yield {
-                        number: reordered(
-                            one, rows // size, axis if one.value.ndim == 2 else 0, to_neighbors=to_neighbors
-                        )
-                        for number, one in option.items()
-                    }
 
     def _placed(self, placement: Placement, way: Unit, outcome: Outcome, forced: Mapping[int, Array]) -> Placement:
         """Returns the placement with a wave placed."""

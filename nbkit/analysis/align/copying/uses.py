@@ -140,10 +140,10 @@ class Uses:
             direct = product.needs
             for number in bits(product.needs):
                 other = by_number.get(number)
-                if other is not None and not other.needs >> product.number & 1:
+                if other is not None and other.meets < product.meets:
                     direct &= ~other.needs
             for use in self.all:
-                if direct >> use.number & 1 and not use.needs >> product.number & 1:
+                if direct >> use.number & 1 and use.meets < product.meets:
                     found[use.number, use.role] += product.numel
         return found
 
