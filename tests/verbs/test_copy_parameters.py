@@ -152,7 +152,7 @@ def test_what_fits_in_two_ways_is_left_as_it_is():
     before = right.layers["p"].weight.clone()
     trace = copied(left, right)
     assert trace.meta["copied"] == [] and torch.equal(right.layers["p"].weight, before)
-    assert "fit equally well: layers.a.weight, as it is; layers.b.weight, as it is." in said(trace)[0]
+    assert "these fit equally well: layers.a.weight, as it is; layers.b.weight, as it is." in said(trace)[0]
 
 
 def test_names_decide_where_values_do_not():

@@ -14,6 +14,9 @@ from nbkit.analysis.align.copying.trial import Placement, Trials
 from nbkit.analysis.align.copying.uses import Uses
 from nbkit.executions.execution import Array, Execution
 
+# So many ways that fit are named.
+MOST_NAMED = 3
+
 
 @dataclass(frozen=True, eq=False)
 class Copied:
@@ -145,29 +148,35 @@ class _Decider:
             other = self.sides.left_name(name)
             if other is not None and other not in self.sides.values:
                 other = None
-            shapes = f"right {name} {shape_of(value)}"
-            if self.number.get(name) in self.best.placed:
-                fits = list(dict.fromkeys(self._fitting(self.number[name])))
-                more = f" and {len(fits) - 3} other ways" if len(fits) > 3 else ""
-                what = f"{'; '.join(fits[:3])}{more}"
-                reason = f"is one of several that fit ({what})" if len(fits) == 1 else f"fit equally well: {what}"
-                yield NotCopied(None, name, f"{shapes} was left as it is: {reason}.")
+            what = f"{name} {shape_of(value)}"
+            placed = self._placed_options(name)
+            if placed:
+                said.update(source.name for option in placed for source in option.sources)
+                yield NotCopied(None, name, f"right {what} was left as it is: {_fits(placed)}.")
             elif other is not None and self.sides.values[other].shape != value.shape:
                 said.add(other)
                 found = shape_of(self.sides.values[other])
-                yield NotCopied(other, name, f"{shapes} was left as it is: left {other} is {found}.")
+                yield NotCopied(other, name, f"right {what} was left as it is: left {other} is {found}.")
             else:
-                yield NotCopied(None, name, f"{shapes} was left as it is: nothing on the left is in its place.")
+                yield NotCopied(None, name, f"right {what} was left as it is: nothing on the left is in its place.")
         used = {name for one in copied for name in one.left} | said
         for name, value in self.sides.values.items():
             if name not in used:
                 yield NotCopied(name, None, f"left {name} {shape_of(value)} has no place on the right.")
 
-    def _fitting(self, number: int) -> Iterator[str]:
-        for placement in (self.best, *self.others):
-            if number in placement.placed:
-                option = placement.placed[number]
-                yield f"{' and '.join(source.name for source in option.sources)}, {option.how}"
+    def _placed_options(self, name: str) -> list[Option]:
+        """Returns what a right parameter may be in the placements that as much speaks for."""
+        number = self.number.get(name, -1)
+        return [one.placed[number] for one in (self.best, *self.others) if number in one.placed]
+
+
+def _fits(options: list[Option]) -> str:
+    """Returns in words what fits equally well."""
+    texts = dict.fromkeys(f"{' and '.join(one.name for one in option.sources)}, {option.how}" for option in options)
+    first, more = "; ".join([*texts][:MOST_NAMED]), len(texts) - MOST_NAMED
+    if len(texts) == 1:
+        return f"it is not clear that it is {first}"
+    return f"these fit equally well: {first}" + (f", and {more} more" if more > 0 else "")
 
 
 def _module(name: str) -> str:

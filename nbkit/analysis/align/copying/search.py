@@ -48,8 +48,8 @@ class Search:
                 else:
                     finished.append(placement)
             open_ones = self._best(made)
-        finished.sort(key=lambda placement: (-placement.score, placement.cost))
-        best = [placement for placement in finished if placement.score == finished[0].score]
+        finished.sort(key=lambda placement: (placement.rank, placement.cost))
+        best = [placement for placement in finished if placement.rank == finished[0].rank]
         # Where all that is returned agrees, what was dropped on the way is no doubt any more.
         first = replace(best[0], doubted=0) if self.agrees(best[0]) else best[0]
         return [self._with_doubts(first, best), *best[1:]]
@@ -61,14 +61,14 @@ class Search:
 
     def _best(self, placements: list[Placement]) -> list[Placement]:
         """Returns the placements to follow; what is dropped and as good is a doubt about those that stay."""
-        placements.sort(key=lambda placement: (-placement.score, placement.cost))
+        placements.sort(key=lambda placement: (placement.rank, placement.cost))
         different: dict[tuple[object, ...], Placement] = {}
         for placement in placements:
             key = tuple((number, option.digest) for number, option in sorted(placement.placed.items()))
             different.setdefault((key, placement.done), placement)
-        kept = [one for one in different.values() if one.score >= placements[0].score - MOST_BEHIND]
+        kept = [one for one in different.values() if one.rank[0] <= placements[0].rank[0] + MOST_BEHIND]
         stay, rest = kept[:MOST_PLACEMENTS], kept[MOST_PLACEMENTS:]
-        return [self._with_doubts(one, [other for other in rest if other.score == one.score]) for one in stay]
+        return [self._with_doubts(one, [other for other in rest if other.rank == one.rank]) for one in stay]
 
     def _with_doubts(self, placement: Placement, others: list[Placement]) -> Placement:
         doubted = placement.doubted
@@ -86,7 +86,7 @@ class Search:
         if made := self._wave(placement, waiting, ready, strict=True):
             return made
         loose = self._wave(placement, waiting, ready, strict=False)
-        proved = [each for each in loose if each.score > placement.score]
+        proved = [each for each in loose if each.rank < placement.rank]
         if proved and all(self._is_learned(placement, each) for each in proved):
             return proved
         return [*proved, self._left_out(placement, waiting, ready)]
@@ -231,6 +231,7 @@ class Search:
                 pair = template(name), names_of(option)
                 learned[pair] = learned.get(pair, frozenset()) | {steps_of(name, option)}
                 layouts.add((template(name), option.layout))
+        count = len(outcome.found)
         values = {**placement.values, **(forced if placement.is_forced else {}), **outcome.values}
         return replace(
             placement,
@@ -239,7 +240,10 @@ class Search:
             taken=taken,
             values={number: value for number, value in values.items() if self.trials.is_read_later(number, after)},
             known=placement.known | outcome.found,
-            score=placement.score + len(outcome.found),
+            rank=(
+                placement.rank[0] - count * (not placement.is_forced),
+                placement.rank[1] - count * placement.is_forced,
+            ),
             cost=cost,
             proved=placement.proved | (proved & after),
             doubted=doubted,

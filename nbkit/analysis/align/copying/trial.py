@@ -18,7 +18,8 @@ class Placement:
 
     `done` have a bit for each parameter of a side that is placed or has no place; `values` are of the right results
     that are still to be read; `proved` has a bit for each right parameter that led to values of the left execution,
-    `doubted` for each for which another value does as well. `learned` are pairs of names without the numbers of
+    `doubted` for each for which another value does as well. `rank` is lowest where the most results are the left one's:
+    minus their number, then that of those made of its values. `learned` are pairs of names without the numbers of
     layers, with how far these are apart, and `layouts` those of right names. `is_forced` says that right results are
     not the left one's any more, `is_skewed` that one side has something that the other one has not.
     """
@@ -28,7 +29,7 @@ class Placement:
     taken: dict[tuple[int, str], list[Option]] = field(default_factory=dict)
     values: dict[int, Array] = field(default_factory=dict)
     known: frozenset[int] = frozenset()  # right results that the left one has
-    score: int = 0
+    rank: tuple[int, int] = (0, 0)
     cost: float = 0.0
     proved: int = 0
     doubted: int = 0
