@@ -28,6 +28,11 @@ def test_two_models_are_aligned_and_stored(kernel):
     assert text == "('both', True, None)"
 
 
+def test_parameters_are_copied_first(kernel):
+    kernel.run("other[0].weight.data.zero_()\n%opalign -q model other --inputs x --copy-parameters -o found")
+    assert shown(kernel, "torch.equal(model[0].weight, other[0].weight), len(found.meta['copied'])") == "(True, 2)"
+
+
 def test_quiet_shows_nothing_and_help_runs_nothing(kernel):
     assert kernel.run("%opalign -q model other --inputs x").outputs == []
     assert "usage: %opalign" in shown(kernel, "%opalign --help")

@@ -16,6 +16,7 @@ from nbkit.executions.execution import Execution
 from nbkit.executions.values import KEPT_BYTES
 from nbkit.progress import Progress
 from nbkit.trace.trace import Trace
+from nbkit.verbs.alignment.copying import check_modules, parameters_copied
 from nbkit.verbs.alignment.sides import WAYS, execution_of, failed, turned_into
 from nbkit.verbs.notebook import Notebook
 from nbkit.verbs.options.generated import OptionHolder
@@ -35,6 +36,7 @@ def opalign(
     inputs: Mapping[str, Any] | Sequence[Any] = (),
     right_inputs: Mapping[str, Any] | Sequence[Any] | None = None,
     backward: bool = False,
+    copy_parameters: bool = False,
     kept_bytes: int = KEPT_BYTES,
     name: str | None = None,
 ) -> Trace:
@@ -54,6 +56,9 @@ def opalign(
         right_inputs: arguments of the right one, where they are not the same.
         backward: also runs the backward pass of torch models, from the loss that they return, else from the mean of
             their first result.
+        copy_parameters: first loads the parameters of the left module into the right one, in place. They are paired by
+            where they are used and by what they lead to, also transposed, split, fused; `meta["copied"]` has the pairs,
+            `meta["not_copied"]` what was left as it is.
         kept_bytes: values kept of each side, in bytes; of further results only features are known.
         name: what the trace is called where it is shown.
 
@@ -63,8 +68,15 @@ def opalign(
     """
     given = inputs if right_inputs is None else right_inputs
     settings: dict[str, Any] = {"backward": backward, "kept_bytes": kept_bytes}
+    forward: dict[str, Any] = {**settings, "backward": False}
+    if copy_parameters:
+        check_modules(left, right)
     with Progress(lambda: "running the left side") as _:
         first = _attempt("left", left, lambda: execution_of(left, inputs, **settings))
+    said: dict[str, Any] = {}
+    if copy_parameters:
+        with Progress(lambda: "pairing parameters") as _:
+            said = parameters_copied(left, right, first, lambda: execution_of(right, given, **forward))
     with Progress(lambda: "running the right side") as _:
         if isinstance(right, str) and right in WAYS:
             second = _attempt("right", right, lambda: turned_into(right, left, given, **settings))
@@ -72,7 +84,9 @@ def opalign(
             second = _attempt("right", right, lambda: execution_of(right, given, **settings))
     if not first.results and not second.results:
         raise OptionError(first.error or second.error or "neither side has a result.")
-    return aligned_trace(first, second, name=name)
+    trace = aligned_trace(first, second, name=name)
+    notes = [*said.pop("notes", []), *trace.meta["notes"]]
+    return Trace(trace.frames, {**trace.meta, **said, "notes": notes})
 
 
 def _attempt(side: str, source: Any, run: Callable[[], Execution]) -> Execution:
@@ -148,6 +162,8 @@ def _add_line_options(holder: OptionHolder) -> None:
     holder.add_argument("right", metavar="RIGHT", help=right)
     inputs = "names of the inputs of both, in their order, or the name of a dict, tuple or list of them"
     holder.add_argument("--inputs", nargs="+", default=[], metavar="NAME", help=inputs)
+    copying = "first load the left module's parameters into the right one, in place"
+    holder.add_argument("--copy-parameters", action="store_true", help=copying)
     holder.add_argument("--backward", action="store_true", help="also run the backward pass of torch models")
     holder.add_argument("--name", metavar="TEXT", help="what the trace is called where it is shown")
 
@@ -159,6 +175,7 @@ def _run_line(options: Namespace, notebook: Notebook) -> Trace | None:
         right,
         inputs=_inputs(notebook, options.inputs),
         backward=options.backward,
+        copy_parameters=options.copy_parameters,
         name=options.name,
     )
     notebook.store("_opalign", trace)
@@ -199,6 +216,7 @@ Run two models on the same inputs, put their results side by side, and say where
     %opalign mine theirs --inputs ids      two implementations of a model
     %opalign model onnx --inputs ids       a model, and exported to ONNX
     %opalign 'a.onnx' 'b.onnx' --inputs d  two ONNX models; d: arrays by name
+    %opalign hf own --inputs x --copy-parameters   own: gets hf's weights
     %opalign before after                  two steps of optrace, values="stats"
 
 LEFT and RIGHT are names of this notebook (a module, a program of torch.export, an ONNX model, a trace), or the paths of

@@ -1,0 +1,66 @@
+"""Reads the parameters and buffers of a module as arrays, and loads arrays into them in place."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from nbkit.capture.executions.arrays import Array, array_of
+from nbkit.capture.executions.compiled import original_of
+
+
+def module_of(source: Any) -> nn.Module | None:
+    """Returns the module that a side of opalign is, of a compiled one the one below; null where it is none."""
+    source = original_of(source) or source
+    return source if isinstance(source, nn.Module) else None
+
+
+def held_tensors(model: nn.Module) -> tuple[dict[str, Tensor], dict[str, str]]:
+    """Returns what state_dict() has of a model, tied ones once, and the first name of those with another name."""
+    saved = model.state_dict(keep_vars=True)
+    first: dict[int, str] = {}
+    tensors: dict[str, Tensor] = {}
+    tied: dict[str, str] = {}
+    both = [*model.named_parameters(remove_duplicate=False), *model.named_buffers(remove_duplicate=False)]
+    for name, tensor in both:
+        if name not in saved:
+            continue
+        if id(tensor) in first:
+            tied[name] = first[id(tensor)]
+        else:
+            first[id(tensor)] = name
+            tensors[name] = tensor
+    return tensors, tied
+
+
+def arrays_of(tensors: Mapping[str, Tensor]) -> dict[str, Array]:
+    """Returns the values of tensors by name, without those that have none, such as on the meta device."""
+    return {name: array for name, tensor in tensors.items() if (array := array_of(tensor)) is not None}
+
+
+def load(tensors: Mapping[str, Tensor], values: Mapping[str, Array]) -> None:
+    """Writes values into tensors in place, in their dtype and on their device; all are made before the first is."""
+    made = [(tensors[name], _like(tensors[name], value)) for name, value in values.items()]
+    with torch.no_grad():
+        for tensor, value in made:
+            tensor.copy_(value)
+
+
+@contextmanager
+def holding(tensors: Mapping[str, Tensor], values: Mapping[str, Array]) -> Iterator[None]:
+    """Has tensors hold values while entered, and what they held before at exit."""
+    before = {name: tensors[name].detach().clone() for name in values}
+    try:
+        load(tensors, values)
+        yield
+    finally:
+        with torch.no_grad():
+            for name, value in before.items():
+                tensors[name].copy_(value)
+
+
+def _like(tensor: Tensor, value: Array) -> Tensor:
+    return torch.from_numpy(np.array(value, order="C")).reshape(tensor.shape).to(tensor.device, tensor.dtype)
