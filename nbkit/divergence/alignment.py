@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from difflib import SequenceMatcher
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -51,6 +52,7 @@ def calls_of(ops: pd.DataFrame, tensors: pd.DataFrame) -> list[Call]:
     return calls
 
 
+@cache
 def packet_of(op: str | None) -> str:
     """Returns the name of an aten op without overload and in-place mark: "relu" of "aten.relu_.default"."""
     name = re.sub(r"^aten\.", "", op or "").split(".")[0]

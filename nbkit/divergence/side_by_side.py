@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import pandas as pd
 
@@ -27,8 +27,24 @@ BY_VALUE = "The two runs have other modules, so ops were aligned by the values t
 OTHER_ARGUMENTS = "its arguments are not the same in both runs"
 
 
+class Judged(NamedTuple):
+    """Holds the ops of two runs side by side, in the order of both, and for each pair the row of ALIGNMENT.
+
+    `compared` has what pairs with an op of each run read and return, by their number.
+    """
+
+    pairs: list[Pair]
+    rows: list[dict[str, Any]]
+    compared: dict[int, Compared]
+
+
 def side_by_side(left: Run, right: Run) -> pd.DataFrame:
     """Returns a frame of ALIGNMENT: the ops of two runs, in the order of both, and whose the differences are."""
+    return ALIGNMENT.frame(judged(left, right).rows)
+
+
+def judged(left: Run, right: Run) -> Judged:
+    """Returns the same as pairs and rows."""
     by_value = aligned_by_value(left, right) if has_other_modules(left, right) else None
     pairs = aligned(left.calls, right.calls) if by_value is None else by_value.pairs
     compared = _compared(left, right, pairs)
@@ -44,7 +60,7 @@ def side_by_side(left: Run, right: Run) -> pd.DataFrame:
         row["mark"] = mark_of(row["action"], agrees=row.get("error_class") == "clean")
         if row.get("arguments") is not None and row.get("error_class") in BEGINNINGS:
             row["message"] = f"{row['message']}; {in_words(json.loads(row['arguments']))}"
-    return ALIGNMENT.frame(rows)
+    return Judged(pairs, rows, compared)
 
 
 def _follow(
