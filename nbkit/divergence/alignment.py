@@ -1,14 +1,18 @@
 """Aligns the ops of two recordings by module, name and results."""
 
 import re
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from difflib import SequenceMatcher
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
+EVIDENCE = ("name", "name", "structure")
 Key = tuple[Any, ...]
+Keys = tuple[Sequence[Key | None], Sequence[Key | None]]
+Span = tuple[int, int]
 # These stand in one run where the other has none; they are never taken for another op of the same shape.
 CASTS = ("_to_copy", "copy", "clone", "detach", "lift_fresh", "alias")
 
@@ -20,6 +24,9 @@ class Call(NamedTuple):
     inputs: list[int]
     outputs: list[int]
     keys: tuple[Key, Key, Key | None]  # from the strictest to the loosest; None never matches
+
+
+Sides = tuple[Sequence[Call], Sequence[Call]]
 
 
 class Pair(NamedTuple):
@@ -51,6 +58,7 @@ def calls_of(ops: pd.DataFrame, tensors: pd.DataFrame) -> list[Call]:
     return calls
 
 
+@cache
 def packet_of(op: str | None) -> str:
     """Returns the name of an aten op without overload and in-place mark: "relu" of "aten.relu_.default"."""
     name = re.sub(r"^aten\.", "", op or "").split(".")[0]
@@ -63,38 +71,48 @@ def aligned(left: Sequence[Call], right: Sequence[Call]) -> list[Pair]:
     Calls of the same module, name, shapes and parameters first; between those, the same op of that module whatever its
     overload; and last, whatever gives the same shapes there, so that an op that was replaced meets what replaced it.
     """
-    return [*_between(left, right, 0)]
+    levels = [([call.keys[level] for call in left], [call.keys[level] for call in right]) for level in range(3)]
+    return aligned_by((left, right), levels, EVIDENCE)
 
 
-def _between(left: Sequence[Call], right: Sequence[Call], level: int) -> Iterator[Pair]:
-    if level == len(EVIDENCE) or not (left and right):
-        yield from (Pair(left_call, None) for left_call in left)
-        yield from (Pair(None, right_call) for right_call in right)
+def aligned_by(sides: Sides, levels: Sequence[Keys], evidence: Sequence[str]) -> list[Pair]:
+    """Returns pairs of calls with equal keys and calls without a counterpart, each run in its own order.
+
+    A level has a key for each call of both runs, null where it never matches, and pairs what those before it left
+    between their pairs; `evidence` names the levels.
+    """
+    whole = (0, len(sides[0])), (0, len(sides[1]))
+    return [*_between(sides, levels, evidence, whole, 0)]
+
+
+def _between(
+    sides: Sides, levels: Sequence[Keys], evidence: Sequence[str], ends: tuple[Span, Span], level: int
+) -> Iterator[Pair]:
+    lefts, rights = (calls[start:end] for calls, (start, end) in zip(sides, ends, strict=True))
+    if level == len(levels) or not (lefts and rights):
+        yield from (Pair(call, None) for call in lefts)
+        yield from (Pair(None, call) for call in rights)
         return
-    keys = [_keys(calls, level, _unmatched(side)) for side, calls in enumerate((left, right))]
-    for first, second, size, before in matching_blocks(*keys):
-        yield from _between(left[before[0] : first], right[before[1] : second], level + 1)
-        for left_call, right_call in zip(left[first : first + size], right[second : second + size], strict=True):
-            yield Pair(left_call, right_call, EVIDENCE[level])
-
-
-EVIDENCE = ("name", "name", "structure")
-
-
-def _unmatched(side: int) -> Callable[[int], Hashable]:
-    return lambda number: (side, number)
-
-
-def _keys(calls: Sequence[Call], level: int, unmatched: Callable[[int], Hashable]) -> list[Hashable]:
-    return [
-        unmatched(number) if (key := call.keys[level]) is None else ("key", *key) for number, call in enumerate(calls)
+    keys = [
+        [(which, number) if (key := levels[level][which][number]) is None else key for number in range(*span)]
+        for which, span in enumerate(ends)
     ]
+    (left, _), (right, _) = ends
+    for first, second, size, before in matching_blocks(*keys):
+        inner = (left + before[0], left + first), (right + before[1], right + second)
+        yield from _between(sides, levels, evidence, inner, level + 1)
+        for pair in zip(lefts[first : first + size], rights[second : second + size], strict=True):
+            yield Pair(*pair, evidence[level])
 
 
 def matching_blocks(
     left: Sequence[Hashable], right: Sequence[Hashable]
 ) -> Iterator[tuple[int, int, int, tuple[int, int]]]:
-    """Yields runs of equal keys as (start in left, in right, length, ends of the one before); the last is empty."""
+    """Yields runs of equal keys as (start in left, in right, length, ends of the one before); the last is empty.
+
+    The longest run first, then those around it: runs of one step repeat the same few ops over and over, and of as many
+    pairs as there can be (common_sequence in analysis/graph_match) some are of other calls.
+    """
     same = next(
         (n for n, (left_key, right_key) in enumerate(zip(left, right, strict=False)) if left_key != right_key), None
     )

@@ -6,10 +6,10 @@ means nothing, so that it stays alone; only where values differ from some op on 
 same name and shapes taken for pairs, too, and judged.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
-from nbkit.divergence.alignment import CASTS, Call, Key, Pair, matching_blocks
+from nbkit.divergence.alignment import CASTS, Call, Key, Keys, Pair, aligned_by
 from nbkit.divergence.differing import Side, beginnings_of, differing
 from nbkit.divergence.fingerprints import UNKNOWN, fingerprints
 from nbkit.divergence.runs import Run
@@ -51,46 +51,17 @@ def aligned_by_value(left: Run, right: Run) -> Alignment:
     known = [set(side.values) for side in reversed(sides)]
     numbers_of = differing(sides, known)
     keys = [[_value_keys(side, call, number) for number, call in enumerate(side.calls)] for side in sides]
-    levels: list[list[list[Key | None]]] = [
-        [[key[0] for key in side] for side in keys],
-        [[key[1] for key in side] for side in keys],
-        [
-            [_structure_key(side, call) if number in numbers else None for number, call in enumerate(side.calls)]
-            for side, numbers in zip(sides, numbers_of, strict=True)
-        ],
+    by_structure = [
+        [_structure_key(side, call) if number in numbers else None for number, call in enumerate(side.calls)]
+        for side, numbers in zip(sides, numbers_of, strict=True)
     ]
+    levels: list[Keys] = [*(([key[level] for key in keys[0]], [key[level] for key in keys[1]]) for level in (0, 1))]
+    levels.append((by_structure[0], by_structure[1]))
+    found = [_in_one_order(sides, pair) for pair in aligned_by((left.calls, right.calls), levels, EVIDENCE)]
     beginnings = [beginnings_of(*of_side) for of_side in zip(sides, known, numbers_of, strict=True)]
     op_ids = [{side.calls[number].op_id for number in numbers} for side, numbers in zip(sides, numbers_of, strict=True)]
-    pairs = _joined(sides, beginnings, [*_between(sides, levels, (0, len(left.calls)), (0, len(right.calls)), 0)])
+    pairs = _joined(sides, beginnings, found)
     return Alignment(pairs, (op_ids[0], op_ids[1]), (beginnings[0], beginnings[1]))
-
-
-def _between(
-    sides: Sequence[Side],
-    levels: list[list[list[Key | None]]],
-    left: tuple[int, int],
-    right: tuple[int, int],
-    level: int,
-) -> Iterator[Pair]:
-    calls = [side.calls[start:end] for side, (start, end) in zip(sides, (left, right), strict=True)]
-    if level == len(EVIDENCE) or not all(calls):
-        yield from (Pair(call, None) for call in calls[0])
-        yield from (Pair(None, call) for call in calls[1])
-        return
-    keys = [
-        [(which, number) if (key := levels[level][which][number]) is None else key for number in range(*ends)]
-        for which, ends in enumerate((left, right))
-    ]
-    for first, second, size, before in matching_blocks(*keys):
-        yield from _between(
-            sides,
-            levels,
-            (left[0] + before[0], left[0] + first),
-            (right[0] + before[1], right[0] + second),
-            level + 1,
-        )
-        for offset in range(size):
-            yield _pair(sides, calls[0][first + offset], calls[1][second + offset], EVIDENCE[level])
 
 
 def _joined(sides: Sequence[Side], beginnings: Sequence[dict[int, list[int]]], pairs: list[Pair]) -> list[Pair]:
@@ -110,15 +81,13 @@ def _joined(sides: Sequence[Side], beginnings: Sequence[dict[int, list[int]]], p
     return [joined.get(number, pair) for number, pair in enumerate(pairs) if number not in gone]
 
 
-def _pair(sides: Sequence[Side], left: Call, right: Call, evidence: str) -> Pair:
+def _in_one_order(sides: Sequence[Side], pair: Pair) -> Pair:
     """Returns a pair, its tensors in one order where they are the same: lists of an optimizer, a + b and b + a."""
-    if evidence == "values":
-        ends = [
-            _in_order(sides, ours, theirs)
-            for ours, theirs in ((left.inputs, right.inputs), (left.outputs, right.outputs))
-        ]
-        right = right._replace(inputs=ends[0], outputs=ends[1])
-    return Pair(left, right, evidence)
+    if pair.evidence != "values" or pair.left is None or pair.right is None:
+        return pair
+    inputs = _in_order(sides, pair.left.inputs, pair.right.inputs)
+    outputs = _in_order(sides, pair.left.outputs, pair.right.outputs)
+    return pair._replace(right=pair.right._replace(inputs=inputs, outputs=outputs))
 
 
 def _in_order(sides: Sequence[Side], left: list[int], right: list[int]) -> list[int]:

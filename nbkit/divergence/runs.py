@@ -9,7 +9,7 @@ from nbkit.divergence.alignment import Call, calls_of
 from nbkit.numerics.precision import precision_of
 from nbkit.schema import OPS, TENSORS
 
-COLUMNS = ["tensor_id", "name", "dtype", "shape", "numel", "norm", "min", "max"]
+COLUMNS = ["tensor_id", "name", "dtype", "shape", "numel"]
 
 TEXTS = ("op", "module", "phase", "source")
 
@@ -65,10 +65,10 @@ def run_of(ops: pd.DataFrame, tensors: pd.DataFrame) -> Run:
     # A tensor without a storage of its own (a sparse one) is told by its own number.
     storages = tensors["storage_id"].fillna(-1 - tensors["tensor_id"]).astype("int64").tolist()
     eps = {dtype: _eps(dtype) for dtype in tensors["dtype"].unique()}
-    rows = zip(storages, *(tensors[name].tolist() for name in COLUMNS), strict=True)
+    rows = zip(storages, *(tensors[name].tolist() for name in COLUMNS), *_sizes(tensors), strict=True)
     made = [
-        Tensor(storage, tensor_id, _text(name), dtype, shape, numel, _rms(norm, numel), _extent(low, high), eps[dtype])
-        for storage, tensor_id, name, dtype, shape, numel, norm, low, high in rows
+        Tensor(storage, tensor_id, _text(name), dtype, shape, numel, rms, extent, eps[dtype])
+        for storage, tensor_id, name, dtype, shape, numel, rms, extent in rows
     ]
     texts = {name: ops[name].tolist() for name in TEXTS}
     return Run(texts, ops["arguments"].tolist(), tensors, calls_of(ops, tensors), made)
@@ -83,12 +83,12 @@ def _text(value: Any) -> str | None:
     return value if isinstance(value, str) else None
 
 
-def _rms(norm: float, numel: int) -> float:
-    return 0.0 if np.isnan(norm) else norm / max(numel, 1) ** 0.5
-
-
-def _extent(low: float, high: float) -> float:
-    return 0.0 if np.isnan(low) else max(abs(low), abs(high))
+def _sizes(tensors: pd.DataFrame) -> tuple[list[float], list[float]]:
+    """Returns the rms and the largest absolute value of each tensor; 0 where they are not known."""
+    norm, low, high = (tensors[name].to_numpy(np.float64, na_value=np.nan) for name in ("norm", "min", "max"))
+    rms = norm / np.sqrt(np.maximum(tensors["numel"].to_numpy(np.int64), 1))
+    extent = np.maximum(np.abs(low), np.abs(high))
+    return np.where(np.isnan(norm), 0.0, rms).tolist(), np.where(np.isnan(low), 0.0, extent).tolist()
 
 
 def _eps(dtype: str) -> float:

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import pandas as pd
 
@@ -10,6 +10,7 @@ from nbkit.divergence.alignment import Call, Pair, aligned
 from nbkit.divergence.arguments import in_words, other_arguments
 from nbkit.divergence.beginnings import Compared, judged_by_value
 from nbkit.divergence.by_value import aligned_by_value, has_other_modules
+from nbkit.divergence.columns import action_of, mark_of, tensor_relation
 from nbkit.divergence.distances import NEEDED, distances
 from nbkit.divergence.runs import Read, Run, has_values, run_of
 from nbkit.divergence.spread import Spread
@@ -22,13 +23,28 @@ ALONE = {
     "right_only": "only the right run has it",
     "match": "the right run has another op in its place",
 }
-MARKS = {"left_only": "-", "right_only": "+"}
 BY_VALUE = "The two runs have other modules, so ops were aligned by the values that they compute."
 OTHER_ARGUMENTS = "its arguments are not the same in both runs"
 
 
+class Judged(NamedTuple):
+    """Holds the ops of two runs side by side, in the order of both, and for each pair the row of ALIGNMENT.
+
+    `compared` has what pairs with an op of each run read and return, by their number.
+    """
+
+    pairs: list[Pair]
+    rows: list[dict[str, Any]]
+    compared: dict[int, Compared]
+
+
 def side_by_side(left: Run, right: Run) -> pd.DataFrame:
     """Returns a frame of ALIGNMENT: the ops of two runs, in the order of both, and whose the differences are."""
+    return ALIGNMENT.frame(judged(left, right).rows)
+
+
+def judged(left: Run, right: Run) -> Judged:
+    """Returns the same as pairs and rows."""
     by_value = aligned_by_value(left, right) if has_other_modules(left, right) else None
     pairs = aligned(left.calls, right.calls) if by_value is None else by_value.pairs
     compared = _compared(left, right, pairs)
@@ -41,10 +57,10 @@ def side_by_side(left: Run, right: Run) -> pd.DataFrame:
         verdicts = judged_by_value((left, right), by_value, rows, compared)
         rows = [{**row, **verdict._asdict()} for row, verdict in zip(rows, verdicts, strict=True)]
     for row in rows:
-        row["mark"] = MARKS.get(row["action"]) or ("=" if row.get("error_class") == "clean" else "~")
+        row["mark"] = mark_of(row["action"], agrees=row.get("error_class") == "clean")
         if row.get("arguments") is not None and row.get("error_class") in BEGINNINGS:
             row["message"] = f"{row['message']}; {in_words(json.loads(row['arguments']))}"
-    return ALIGNMENT.frame(rows)
+    return Judged(pairs, rows, compared)
 
 
 def _follow(
@@ -135,8 +151,7 @@ def _row_of(left: Run, right: Run, pair: Pair) -> dict[str, Any]:
     if left_call is not None and right_call is not None and row["op"] == row["right_op"]:
         others = other_arguments(left.arguments[left_call.op_id], right.arguments[right_call.op_id])
         row["arguments"] = json.dumps(others) if others else None
-    action = "right_only" if left_call is None else "left_only" if right_call is None else "match"
-    return {**row, "kind": "op", "action": action, "evidence": pair.evidence}
+    return {**row, "kind": "op", "action": action_of(left_call, right_call), "evidence": pair.evidence}
 
 
 def _texts(run: Run, call: Call | None) -> dict[str, Any]:
@@ -146,15 +161,13 @@ def _texts(run: Run, call: Call | None) -> dict[str, Any]:
 
 def _relation(made: Read) -> str:
     left, right = made.left, made.right
-    if left.numel != right.numel:
-        return "other"
     if left.shape == right.shape:
-        return "same" if left.dtype == right.dtype else "cast"
-    return "permute" if sorted(_sizes(left.shape)) == sorted(_sizes(right.shape)) else "reshape"
+        return tensor_relation(None, None, (left.dtype, right.dtype))
+    return tensor_relation(_sizes(left.shape), _sizes(right.shape), (left.dtype, right.dtype))
 
 
-def _sizes(shape: str) -> list[str]:
-    return shape.strip("[]").split(", ")
+def _sizes(shape: str) -> tuple[int, ...]:
+    return tuple(json.loads(shape))
 
 
 def comparable(frames: Mapping[str, pd.DataFrame], which: str) -> Run:

@@ -1,6 +1,6 @@
 """Aligns two executions: matches their results, measures the pairs, and says where they first diverge."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -29,7 +29,8 @@ class Alignment:
 
     `differing` are the results of each side that differ to the end; `errors` are those of all matches, in their order,
     null where values are not known; `local` is by right result_id; `events` are where differences begin; `tolerance`
-    is the relative error up to which results count as the same.
+    is the relative error up to which results count as the same. `origins` has by result_id of each side the number of
+    the event that a result goes back to, where that is known otherwise than by what it reads.
     """
 
     left: Side
@@ -40,6 +41,7 @@ class Alignment:
     errors: tuple[float | None, ...] = ()
     local: dict[int, Local] = field(default_factory=dict)
     events: tuple[Event, ...] = ()
+    origins: tuple[Mapping[int, int], Mapping[int, int]] = field(default_factory=lambda: ({}, {}))
 
     def error_of(self, match: Match) -> float | None:
         """Returns the error of a match; null where values are not known."""

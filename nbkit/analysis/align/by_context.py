@@ -1,7 +1,6 @@
 """Matches results whose values prove nothing, or differ, by names and by what stands around them."""
 
-from collections import deque
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Hashable, Iterable
 from functools import partial
 
 import numpy as np
@@ -10,11 +9,11 @@ from nbkit.analysis.align.errors import error_in_order
 from nbkit.analysis.align.matches import Match, Matches
 from nbkit.analysis.align.relations import in_order
 from nbkit.analysis.align.side import Side
-from nbkit.analysis.graph_match.ops import common_sequence
+from nbkit.analysis.graph_match.pairs import groups, if_single
+from nbkit.analysis.graph_match.sequences import follow, pairs_between
 from nbkit.graphs.canonical_ops import ARITHMETIC
 
 STATE = ("parameter", "buffer", "input")
-Fits = Callable[[int, int], bool]
 
 
 def match_names(left: Side, right: Side, matches: Matches) -> None:
@@ -37,14 +36,15 @@ def match_neighbours(left: Side, right: Side, matches: Matches) -> None:
 
     They are read at the same place by a pair of the same op, or made by the same op from matched results.
     """
-    waiting = deque((match.left, match.right) for match in matches.all)
-    while waiting:
-        first, second = waiting.popleft()
+
+    def around(first: int, second: int) -> Iterable[tuple[int, int]]:
         for pair in [*_same_places(left, right, first, second), *_same_readers(left, right, first, second, matches)]:
             if pair[0] in matches.right_of or pair[1] in matches.left_of or not _is_equal(left, right, *pair):
                 continue
             add_match(left, right, *pair, "structure", matches)
-            waiting.append(pair)
+            yield pair
+
+    follow([(match.left, match.right) for match in matches.all], around)
 
 
 def _same_places(left: Side, right: Side, first: int, second: int) -> Iterable[tuple[int, int]]:
@@ -61,22 +61,7 @@ def _same_readers(left: Side, right: Side, first: int, second: int, matches: Mat
         [number for number in side.execution.readers[one] if number not in matches.of(which)]
         for which, (side, one) in enumerate(((left, first), (right, second)))
     ]
-    return single_pairs(free[0], free[1], lambda number: left.does[number], lambda number: right.does[number])
-
-
-def single_pairs(
-    lefts: Iterable[int],
-    rights: Iterable[int],
-    left_key: Callable[[int], Hashable],
-    right_key: Callable[[int], Hashable],
-) -> list[tuple[int, int]]:
-    """Returns pairs of equal keys that no other one of either side has."""
-    groups: dict[Hashable, tuple[list[int], list[int]]] = {}
-    for number in lefts:
-        groups.setdefault(left_key(number), ([], []))[0].append(number)
-    for number in rights:
-        groups.setdefault(right_key(number), ([], []))[1].append(number)
-    return [(ours[0], theirs[0]) for ours, theirs in groups.values() if len(ours) == len(theirs) == 1]
+    return if_single(groups(free[0], free[1], lambda number: left.does[number], lambda number: right.does[number]))
 
 
 def _is_equal(left: Side, right: Side, first: int, second: int) -> bool:
@@ -113,23 +98,24 @@ def match_structure(left: Side, right: Side, matches: Matches, differing: tuple[
 
 def _follow(left: Side, right: Side, matches: Matches, differing: tuple[set[int], set[int]]) -> None:
     """Goes from pair to pair along the dataflow: readers and sources of one pair that do the same are a pair."""
-    waiting = deque((match.left, match.right) for match in matches.all)
-    while waiting:
-        first, second = waiting.popleft()
-        around = [
-            ([left.execution.readers[first], right.execution.readers[second]]),
-            ([left.results[first].sources, right.results[second].sources]),
+
+    def around(first: int, second: int) -> Iterable[tuple[int, int]]:
+        neighbors = [
+            (left.execution.readers[first], right.execution.readers[second]),
+            (left.results[first].sources, right.results[second].sources),
         ]
-        for ours, theirs in around:
+        for ours, theirs in neighbors:
             free = [
                 [number for number in dict.fromkeys(numbers) if number in differing[which] and number not in taken]
                 for which, (numbers, taken) in enumerate(((ours, matches.right_of), (theirs, matches.left_of)))
             ]
             for form in (_form, _loose_form):
-                for pair in single_pairs(free[0], free[1], partial(form, left), partial(form, right)):
+                for pair in if_single(groups(free[0], free[1], partial(form, left), partial(form, right))):
                     if pair[0] not in matches.right_of and pair[1] not in matches.left_of:
                         add_match(left, right, *pair, "structure", matches)
-                        waiting.append(pair)
+                        yield pair
+
+    follow([(match.left, match.right) for match in matches.all], around)
 
 
 def _form(side: Side, number: int) -> Hashable:
@@ -144,23 +130,17 @@ def _loose_form(side: Side, number: int) -> Hashable:
 
 def _fill_gaps(left: Side, right: Side, matches: Matches, differing: tuple[set[int], set[int]]) -> None:
     """Pairs what differs and does the same in the longest common order, between what is paired already."""
+    sides = left, right
     orders = [
         [number for number in canonical_order(side) if number in of_side]
-        for side, of_side in zip((left, right), differing, strict=True)
+        for side, of_side in zip(sides, differing, strict=True)
     ]
-    words = [
-        [
-            ("pair", number if which == 0 else matches.left_of[number].left)
-            if number in matches.of(which)
-            else _form((left, right)[which], number)
-            for number in order
-        ]
-        for which, order in enumerate(orders)
-    ]
-    for first, second in common_sequence(*words):
-        pair = orders[0][first], orders[1][second]
-        if pair[0] not in matches.right_of and pair[1] not in matches.left_of:
-            add_match(left, right, *pair, "structure", matches)
+    left_of = {number: match.left for number, match in matches.left_of.items()}
+    found = pairs_between(
+        (orders[0], orders[1]), matches.right_of, left_of, lambda which, one: _form(sides[which], one)
+    )
+    for pair in found:
+        add_match(left, right, *pair, "structure", matches)
 
 
 def canonical_order(side: Side) -> list[int]:

@@ -16,7 +16,8 @@ class Event:
 
     `left` and `right` are in the order of their execution, the pair's last, without what agrees; empty where a side has
     nothing there. `match` is null where there is no pair. `tables` has of each side what the region makes of no
-    parameter, such as masks and rotary tables, where nothing of the other side equals it.
+    parameter, such as masks and rotary tables, where nothing of the other side equals it. `message` says what begins
+    there, where that is not known by values.
     """
 
     match: Match | None
@@ -24,6 +25,7 @@ class Event:
     right: tuple[int, ...]
     order: float
     tables: tuple[tuple[int, ...], tuple[int, ...]] = ((), ())
+    message: str | None = None
 
 
 def events(
@@ -40,7 +42,7 @@ def events(
     shown = {event.match.right for event in found if event.match is not None}
     found += [event for event in _nan_events(left, right, matches) if event.right[-1] not in shown]
     # What one side alone has is how it gets there, unless nothing else says where a difference comes from.
-    found = found or _alone(left, right, matches, differs)
+    found = found or alone_events(left, right, matches, differs)
     return sorted(found, key=lambda event: event.order)
 
 
@@ -128,7 +130,7 @@ def _may_begin(side: Side, number: int, differing: set[int]) -> bool:
     return side.eps[number] > 0 and (number in differing or side.is_main[number])
 
 
-def _alone(left: Side, right: Side, matches: Matches, differs: tuple[set[int], set[int]]) -> list[Event]:
+def alone_events(left: Side, right: Side, matches: Matches, differs: tuple[set[int], set[int]]) -> list[Event]:
     """Returns beginnings that show at no pair: the first results that differ and that only one side has."""
     found = []
     for number in _first_of(left, differs[0]):

@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 
 from nbkit.analysis.align.align import Alignment
-from nbkit.analysis.align.errors import error_of
 from nbkit.analysis.align.events import Event
 from nbkit.analysis.align.kinds.find import kind_of
 from nbkit.analysis.align.kinds.read import kind_of_read
@@ -34,7 +33,7 @@ def first_divergence(alignment: Alignment) -> dict[str, Any] | None:
         return None
     event = alignment.events[0]
     kind = kind_of_event(alignment, event)
-    error = error_of(alignment.left, alignment.right, event.match) if event.match else None
+    error = alignment.error_of(event.match) if event.match else None
     local = alignment.local.get(event.match.right) if event.match else None
     before = error_before(alignment, event)
     places = _places(alignment, event, kind)
@@ -56,7 +55,7 @@ def error_before(alignment: Alignment, event: Event) -> float | None:
     """Returns the largest error of what a beginning reads and the other side has; null where that is not known."""
     read = [source for number in event.right for source in alignment.right.results[number].sources]
     matches = [alignment.matches.left_of[source] for source in read if source in alignment.matches.left_of]
-    errors = [error_of(alignment.left, alignment.right, match) for match in matches if match.right not in event.right]
+    errors = [alignment.error_of(match) for match in matches if match.right not in event.right]
     return max((error for error in errors if error is not None), default=None)
 
 
@@ -229,10 +228,12 @@ def message_of(alignment: Alignment, event: Event, kind: Kind | None) -> str:
     match, places = event.match, _places(alignment, event, kind)
     where = places[0] or places[1]
     assert where is not None
+    if event.message is not None:
+        return event.message
     if match is None:
         side, other = ("left", "right") if places[0] else ("right", "left")
         return f"only the {side} one has it, and nothing made of it agrees with the {other} one"
-    error = error_of(alignment.left, alignment.right, match)
+    error = alignment.error_of(match)
     if where["kind"] != "op":
         what = f"the {where['kind']} {where['name']} has other values on the right"
     elif _reads_another(alignment, match):

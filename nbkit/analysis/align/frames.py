@@ -16,6 +16,8 @@ from nbkit.analysis.align.origins import Origins, origins_of
 from nbkit.analysis.align.side import Side
 from nbkit.analysis.graph_match.side_frames import merged
 from nbkit.analysis.structure.recognise import recognise
+from nbkit.divergence.arguments import other_arguments
+from nbkit.divergence.columns import action_of, mark_of
 from nbkit.executions.execution import Execution
 from nbkit.graphs.module_paths import ModulePaths
 from nbkit.graphs.rows import GraphRows, json_text, shape_text
@@ -123,7 +125,7 @@ def _of_match(alignment: Alignment, match: Match) -> Row:
     before = [known for one in read if one is not None and (known := alignment.error_of(one)) is not None]
     return {
         "action": "match",
-        "mark": "=" if match.agrees else "~",
+        "mark": mark_of("match", agrees=match.agrees),
         "relation": match.part or (match.relation.name if match.relation else "other"),
         "evidence": match.evidence,
         "input_error": max(before, default=None),
@@ -136,19 +138,18 @@ def _of_match(alignment: Alignment, match: Match) -> Row:
 
 def _other_arguments(left: Side, right: Side, match: Match) -> str | None:
     ours, theirs = left.results[match.left], right.results[match.right]
-    if ours.op != theirs.op or ours.arguments == theirs.arguments or not (ours.arguments and theirs.arguments):
+    if ours.op != theirs.op or not (ours.arguments and theirs.arguments):
         return None
-    first, second = json.loads(ours.arguments), json.loads(theirs.arguments)
-    return json_text({
-        name: [first.get(name), second.get(name)] for name in {**first, **second} if first.get(name) != second.get(name)
-    }) if isinstance(first, dict) and isinstance(second, dict) else None  # fmt: skip
+    others = other_arguments(ours.arguments, theirs.arguments)
+    return json_text(others) if others else None
 
 
 def _alone(alignment: Alignment, left: int | None, right: int | None) -> Row:
     which, number = (0, left) if left is not None else (1, right)
     side = alignment.left if which == 0 else alignment.right
     assert number is not None
-    row: Row = {"action": "left_only" if which == 0 else "right_only", "mark": "-" if which == 0 else "+"}
+    action = action_of(left, right)
+    row: Row = {"action": action, "mark": mark_of(action, agrees=False)}
     if number not in alignment.differing[which] and side.results[number].kind == "op":
         into = _folded_into(alignment, which, number)
         if into is not None:

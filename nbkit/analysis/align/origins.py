@@ -1,5 +1,6 @@
 """Says of each result that differs where its difference began."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from nbkit.analysis.align.align import Alignment
@@ -30,9 +31,9 @@ class Origins:
 def origins_of(alignment: Alignment) -> Origins:
     """Returns the origins of all results that differ: of those inside an event, and of all that is made of them."""
     sides = [
-        _spread(side, [event.left if which == 0 else event.right for event in alignment.events], differing)
-        for which, (side, differing) in enumerate(
-            zip((alignment.left, alignment.right), alignment.differing, strict=True)
+        _spread(side, [event.left if which == 0 else event.right for event in alignment.events], differing, known)
+        for which, (side, differing, known) in enumerate(
+            zip((alignment.left, alignment.right), alignment.differing, alignment.origins, strict=True)
         )
     ]
     lone = [event for event in alignment.events if event.match is None]
@@ -43,17 +44,17 @@ def origins_of(alignment: Alignment) -> Origins:
     return Origins(sides[0], sides[1], first, tuple(_sentence(alignment, event) for event in alignment.events))
 
 
-def _spread(side: Side, inside: list[tuple[int, ...]], differing: set[int]) -> dict[int, int]:
-    origin: dict[int, int] = {}
+def _spread(side: Side, inside: list[tuple[int, ...]], differing: set[int], known: Mapping[int, int]) -> dict[int, int]:
+    origin = dict(known)
     for number, members in enumerate(inside):
         for member in members:
             origin.setdefault(member, number)
     for result in side.results:
         if result.result_id in origin or result.result_id not in differing:
             continue
-        known = [origin[source] for source in result.sources if source in origin]
-        if known:
-            origin[result.result_id] = min(known)
+        read = [origin[source] for source in result.sources if source in origin]
+        if read:
+            origin[result.result_id] = min(read)
     return origin
 
 

@@ -1,1 +1,1 @@
-"""Pairs the parts, parameters and ops of two graphs."""
+"""Pairs the parts, parameters and ops of two graphs, of which no values are known."""

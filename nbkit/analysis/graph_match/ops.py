@@ -1,11 +1,11 @@
 """Pairs the ops of two graphs: by name, from paired parameters along the dataflow, and by order."""
 
-from collections import deque
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable
 from math import prod
 
 from nbkit.analysis.graph_match.locations import Locations
 from nbkit.analysis.graph_match.pairs import Groups, Pairs, groups, if_as_many, if_single, in_order
+from nbkit.analysis.graph_match.sequences import follow, pairs_between
 from nbkit.analysis.graph_match.side import Node, Side
 from nbkit.graphs.canonical_ops import ARITHMETIC
 
@@ -87,11 +87,15 @@ class _OpMatcher:
 
     def _follow(self, form: Form, pairing: Pairing) -> None:
         """Pairs what reads and what makes the tensors of a pair, as long as it is of one form on both sides."""
-        waiting = deque(self._pairs.right_of.items())
-        while waiting:
-            left, right = waiting.popleft()
-            for look in (Side.uses, Side.sources):
-                waiting += self._alike(look(self._sides[0], left), look(self._sides[1], right), form, pairing)
+        follow(self._pairs.right_of.items(), lambda left, right: self._around(left, right, form, pairing))
+
+    def _around(self, left: int, right: int, form: Form, pairing: Pairing) -> list[tuple[int, int]]:
+        """Returns the new pairs of what reads and what makes the tensors of a pair."""
+        return [
+            pair
+            for look in (Side.uses, Side.sources)
+            for pair in self._alike(look(self._sides[0], left), look(self._sides[1], right), form, pairing)
+        ]
 
     def _alike(self, lefts: list[int], rights: list[int], form: Form, pairing: Pairing) -> list[tuple[int, int]]:
         """Returns the new pairs of two lists of neighbors."""
@@ -146,29 +150,24 @@ class _OpMatcher:
         Inner locations come first: what a block does with the results of its layers is told by whose results they are.
         """
         lefts, rights = (self._sequences(side) for side in (0, 1))
-        for location, left_nodes in sorted(lefts.items(), key=lambda item: -self._depth(item[0][0])):
-            right_nodes = rights.get(location, [])
-            words = [self._word(0, node) for node in left_nodes], [self._word(1, node) for node in right_nodes]
-            for first, second in common_sequence(*words):
-                left, right = left_nodes[first].node_id, right_nodes[second].node_id
+        for location, left_ids in sorted(lefts.items(), key=lambda item: -self._depth(item[0][0])):
+            both = left_ids, rights.get(location, [])
+            for left, right in pairs_between(both, self._pairs.right_of, self._pairs.left_of, self._form_of):
                 if self._may_meet(left, right):
                     self._pairs.add(left, right, "structure")
+
+    def _form_of(self, side: int, node_id: int) -> Hashable:
+        return self._form(side, self._sides[side].nodes[node_id])
 
     def _depth(self, location: int | None) -> int:
         return len(self._sides[0].ancestors(location))
 
-    def _sequences(self, side: int) -> dict[tuple[int | None, str], list[Node]]:
-        result: dict[tuple[int | None, str], list[Node]] = {}
+    def _sequences(self, side: int) -> dict[tuple[int | None, str], list[int]]:
+        result: dict[tuple[int | None, str], list[int]] = {}
         for node in self._sides[side].nodes.values():
             if node.kind in ("op", "constant"):
-                result.setdefault((self._locations.of(side, node), node.phase or "forward"), []).append(node)
+                result.setdefault((self._locations.of(side, node), node.phase or "forward"), []).append(node.node_id)
         return result
-
-    def _word(self, side: int, node: Node) -> Hashable:
-        """Returns the name of the pair that the node is in, else its form."""
-        if side:
-            return self._pairs.left_of.get(node.node_id, self._form(1, node))
-        return node.node_id if node.node_id in self._pairs.right_of else self._form(0, node)
 
     def _may_meet(self, left: int, right: int) -> bool:
         """Returns whether not all around them that is paired already says that they are different ops."""
@@ -181,36 +180,3 @@ class _OpMatcher:
         # A view or a cast is one of what it reads, whatever it is read by.
         is_passing = self._sides[0].nodes[left].is_passing or self._sides[1].nodes[right].is_passing
         return all(agrees) if is_passing else any(agrees) or len(agrees) < 2
-
-
-def common_sequence(left: Sequence[Hashable], right: Sequence[Hashable]) -> list[tuple[int, int]]:
-    """Returns indexes of equal words, rising on both sides; as many as there can be.
-
-    Hyyrö, "Bit-parallel LCS-length computation revisited" (2004): bit j of a row is 0 where the word j of `right`
-    makes the common subsequence one longer.
-    """
-    positions: dict[Hashable, int] = {}
-    for index, word in enumerate(right):
-        positions[word] = positions.get(word, 0) | 1 << index
-    all_ones = (1 << len(right)) - 1
-    row, rows = all_ones, []
-    for word in left:
-        matches = row & positions.get(word, 0)
-        row = ((row + matches) | (row - matches)) & all_ones
-        rows.append(row)
-    return _path(rows, len(right))
-
-
-def _path(rows: list[int], width: int) -> list[tuple[int, int]]:
-    """Returns the way back through the rows, from the end of both lists."""
-    pairs, height = [], len(rows)
-    while width and height:
-        bit = 1 << (width - 1)
-        if rows[height - 1] & bit:
-            width -= 1
-        elif height > 1 and not rows[height - 2] & bit:
-            height -= 1
-        else:
-            height, width = height - 1, width - 1
-            pairs.append((height, width))
-    return pairs[::-1]

@@ -1,31 +1,15 @@
 """Says how the tensors of a pair are related, as in the frame `alignment`, from shapes and dtypes alone."""
 
-from collections import Counter
-from math import prod
-
 from nbkit.analysis.graph_match.side import Node, Shape
 from nbkit.divergence.arguments import in_words, other_arguments
+from nbkit.divergence.columns import shape_relation, tensor_relation
 
 
 def relation_of(left: Node, right: Node, *, is_turned: bool = False) -> str:
     """Returns same, cast, permute, reshape or other; `is_turned` for a square matrix that is known to be transposed."""
-    shape = shape_relation(left.shape, right.shape)
-    if shape == "same" and is_turned:
+    if is_turned and shape_relation(left.shape, right.shape) == "same":
         return "permute"
-    if shape == "same" and left.dtype and right.dtype and left.dtype != right.dtype:
-        return "cast"
-    return shape
-
-
-def shape_relation(left: Shape | None, right: Shape | None) -> str:
-    """Returns same, permute, reshape or other; same where one is not known."""
-    if left is None or right is None or left == right:
-        return "same"
-    if Counter(left) == Counter(right) and 1 not in left:
-        return "permute"
-    if None in (*left, *right) or prod(left) != prod(right):  # type: ignore[arg-type]
-        return "other"
-    return "reshape"
+    return tensor_relation(left.shape, right.shape, (left.dtype, right.dtype))
 
 
 def difference(left: Node, right: Node, *, is_turned: bool = False) -> str | None:

@@ -8,6 +8,7 @@ from nbkit.analysis.graph_match.pairs import Pairs
 from nbkit.analysis.graph_match.parameters import is_weight
 from nbkit.analysis.graph_match.relations import difference, relation_of
 from nbkit.analysis.graph_match.side import Node, Shape, Side
+from nbkit.divergence.columns import action_of
 from nbkit.graphs.rows import json_text
 
 Thing = TypeVar("Thing")
@@ -86,9 +87,8 @@ def _level(node: Node) -> str:
 
 
 def _partners(left: int | None, right: int | None, pairs: Pairs) -> Row:
-    action = "right_only" if left is None else "left_only" if right is None else "match"
     evidence = pairs.evidence.get(left) if left is not None else None
-    return {"left_id": left, "right_id": right, "action": action, "evidence": evidence}
+    return {"left_id": left, "right_id": right, "action": action_of(left, right), "evidence": evidence}
 
 
 def _merged(left: list[int], right: list[int], pairs: Pairs) -> Iterator[tuple[int | None, int | None]]:

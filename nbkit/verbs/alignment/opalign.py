@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from nbkit import units
-from nbkit.analysis.align.align import align
 from nbkit.analysis.align.first_divergence import first_divergence
 from nbkit.analysis.align.frames import frames_of
+from nbkit.analysis.align.traces.two_traces import aligned
 from nbkit.errors import NbkitError, OptionError, nearest
 from nbkit.executions.arrays import read_arrays
 from nbkit.executions.execution import Execution
@@ -99,7 +99,7 @@ def _attempt(side: str, source: Any, run: Callable[[], Execution]) -> Execution:
 def aligned_trace(left: Execution, right: Execution, *, name: str | None = None) -> Trace:
     """Returns the trace of two executions side by side."""
     with Progress(lambda: f"aligning {len(left.results):,} and {len(right.results):,} results"):
-        alignment = align(left, right)
+        alignment = aligned(left, right)
         frames = frames_of(alignment)
         first = first_divergence(alignment)
     rows = frames["alignment"]

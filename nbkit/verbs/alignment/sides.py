@@ -30,7 +30,7 @@ def execution_of(source: Any, inputs: Inputs, *, backward: bool, kept_bytes: int
             return _onnx(source, inputs, kept_bytes=kept_bytes)
         source = load(source)
     if isinstance(source, Trace):
-        from nbkit.analysis.align.from_trace import trace_execution
+        from nbkit.analysis.align.traces.from_trace import trace_execution
 
         return trace_execution(source)
     if hasattr(source, "ir_version") or hasattr(source, "model_proto"):

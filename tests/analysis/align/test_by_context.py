@@ -3,7 +3,7 @@
 import numpy as np
 
 from nbkit.analysis.align.align import align
-from nbkit.analysis.align.by_context import canonical_order, single_pairs
+from nbkit.analysis.align.by_context import canonical_order
 from nbkit.analysis.align.side import Side
 from tests.analysis.align.makers import execution, numbers
 
@@ -44,10 +44,6 @@ def test_what_differs_is_paired_along_the_dataflow():
     right = execution(("x", None, [], X), ("i", "Identity", ["x"], X), ("a", "Tanh", ["i"], B), ("b", "Neg", ["a"], -B))
     found = evidence(align(left, right))
     assert (found["a", "a"], found["b", "b"]) == (("structure", False), ("structure", False))
-
-
-def test_a_key_that_two_have_makes_no_pair():
-    assert single_pairs([1, 2, 3], [4, 5], lambda number: number == 3, lambda number: number == 5) == [(3, 5)]
 
 
 def test_the_canonical_order_is_that_of_the_dataflow():

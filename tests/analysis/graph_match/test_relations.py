@@ -2,7 +2,7 @@
 
 import pytest
 
-from nbkit.analysis.graph_match.relations import difference, relation_of, shape_relation
+from nbkit.analysis.graph_match.relations import difference, relation_of
 from nbkit.analysis.graph_match.side import Node, Shape
 
 TYPES = "float32 on the left, int8 on the right"
@@ -10,27 +10,6 @@ TYPES = "float32 on the left, int8 on the right"
 
 def tensor(shape: Shape | None, dtype: str | None = "float32") -> Node:
     return Node(0, "parameter", None, "", "w", None, None, None, None, dtype, shape)
-
-
-@pytest.mark.parametrize(
-    ("left", "right", "expected"),
-    [
-        ((2, 3), (2, 3), "same"),
-        (None, (2, 3), "same"),
-        ((2, 3), None, "same"),
-        ((2, 3), (3, 2), "permute"),
-        ((2, 3, 4), (4, 2, 3), "permute"),
-        ((1, 3), (3, 1), "reshape"),
-        ((2, 3), (6,), "reshape"),
-        ((2, 3), (3, 3), "other"),
-        ((2, 2), (2, 8), "other"),
-        ((2, None), (6,), "other"),
-        ((6,), (None, 2), "other"),
-        ((2, None), (None, 2), "permute"),
-    ],
-)
-def test_shapes_are_related(left: Shape | None, right: Shape | None, expected: str) -> None:
-    assert shape_relation(left, right) == expected
 
 
 def test_tensors_of_one_shape_are_the_same_cast_or_transposed() -> None:

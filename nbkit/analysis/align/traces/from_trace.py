@@ -3,19 +3,38 @@
 import json
 import math
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import pandas as pd
 
 from nbkit.executions.execution import Execution, Result
 from nbkit.executions.features import Features
+from nbkit.schema import OPS, TENSORS
 from nbkit.trace.trace import Trace
 
 NO_STATISTICS = "The trace has no statistics of its tensors; record it with optrace(values='stats')."
 
+TEXTS = ("op", "module", "phase", "source", "arguments")
+
+
+@dataclass(frozen=True)
+class TraceExecution(Execution):
+    """Holds the execution that a trace recorded, with its frames; `rows` are the result_ids of the rows of tensors."""
+
+    ops: pd.DataFrame = field(default_factory=OPS.frame)
+    tensors: pd.DataFrame = field(default_factory=TENSORS.frame)
+    rows: tuple[int, ...] = ()
+
+    def result_of(self, row: int) -> Result:
+        """Returns the result that a row of tensors is of."""
+        return self.results[self.rows[row]]
+
 
 class _Tensor(NamedTuple):
-    """Holds the columns of a row of the frame tensors that a result has."""
+    """Holds the columns of a row of the frame tensors that a result has, and which row that is."""
+
+    row: int
 
     tensor_id: int
     position: int
@@ -31,7 +50,7 @@ class _Tensor(NamedTuple):
     inf_count: Any
 
 
-def trace_execution(trace: Trace) -> Execution:
+def trace_execution(trace: Trace) -> TraceExecution:
     """Returns the results of the aten ops of a trace, with features as far as its statistics go.
 
     Of a feature that the statistics do not have, mean_abs is nan, distinct is 0 and projections are empty. A tensor
@@ -39,7 +58,8 @@ def trace_execution(trace: Trace) -> Execution:
     constant. `outputs` are what ops made and none read.
     """
     ops, tensors = trace.frames["ops"], trace.frames["tensors"]
-    results = tuple(_results(ops, tensors))
+    rows = [0] * len(tensors)
+    results = tuple(_results(ops, tensors, rows))
     read = {source for result in results for source in result.sources}
     outputs = {
         result.name: result.result_id for result in results if result.kind == "op" and result.result_id not in read
@@ -48,15 +68,19 @@ def trace_execution(trace: Trace) -> Execution:
     error = trace.meta.get("error")
     sentence = None if error is None else f"The run ended early with {error['type']}: {error['message']}"
     name = str(trace.meta.get("name") or "trace")
-    return Execution(name, "trace", results, outputs, error=sentence, notes=notes)
+    return TraceExecution(
+        name, "trace", results, outputs, error=sentence, notes=notes, ops=ops, tensors=tensors, rows=tuple(rows)
+    )
 
 
-def _results(ops: pd.DataFrame, tensors: pd.DataFrame) -> Iterator[Result]:
-    columns = tensors[list(_Tensor._fields)].astype(object).itertuples(index=False, name=None)
+def _results(ops: pd.DataFrame, tensors: pd.DataFrame, rows: list[int]) -> Iterator[Result]:
+    """Yields the results of a trace; `rows` is filled with the result_id of each row of tensors."""
+    columns = tensors[list(_Tensor._fields[1:])].astype(object).itertuples(index=False, name=None)
     by_op: dict[int, tuple[list[_Tensor], list[_Tensor]]] = {}
-    for op_id, role, row in zip(tensors["op_id"].tolist(), tensors["role"].tolist(), columns, strict=True):
-        by_op.setdefault(op_id, ([], []))[role == "output"].append(_Tensor(*row))
-    rows = {column: ops[column].astype(object).tolist() for column in ("op", "module", "phase", "source", "arguments")}
+    roles = zip(tensors["op_id"].tolist(), tensors["role"].tolist(), columns, strict=True)
+    for row, (op_id, role, held) in enumerate(roles):
+        by_op.setdefault(op_id, ([], []))[role == "output"].append(_Tensor(row, *held))
+    columns_of_ops = {name: ops[name].astype(object).tolist() for name in TEXTS}
     latest: dict[int, int] = {}  # by tensor_id
     count = calls = 0
     for op_id, (inputs, made) in sorted(by_op.items()):
@@ -67,13 +91,14 @@ def _results(ops: pd.DataFrame, tensors: pd.DataFrame) -> Iterator[Result]:
                 kind, name = ("parameter", tensor.name) if is_named else ("constant", f"constant_{count}")
                 yield _result(count, kind, name, tensor)
                 count += 1
+            rows[tensor.row] = latest[tensor.tensor_id]
         sources = tuple(latest[tensor.tensor_id] for tensor in inputs)
-        texts = {name: held[op_id] if isinstance(held[op_id], str) else None for name, held in rows.items()}
+        texts = {name: held[op_id] if isinstance(held[op_id], str) else None for name, held in columns_of_ops.items()}
         for tensor in made:
             name = f"{str(texts['op']).removeprefix('aten.').partition('.')[0]}_{count}"
             more = {"call": calls, "position": tensor.position, "sources": sources, **texts}
             yield _result(count, "op", name, tensor, **more)
-            latest[tensor.tensor_id] = count
+            rows[tensor.row] = latest[tensor.tensor_id] = count
             count += 1
         calls += bool(made)
 

@@ -6,7 +6,7 @@ import torch
 from torch import nn
 
 import nbkit
-from nbkit.analysis.align.from_trace import NO_STATISTICS, trace_execution
+from nbkit.analysis.align.traces.from_trace import NO_STATISTICS, trace_execution
 
 
 def test_a_trace_gives_results_with_what_its_statistics_say() -> None:

@@ -1,9 +1,9 @@
-"""The longest common subsequence, against the textbook's table."""
+"""Pairs in order and along the dataflow; the longest common subsequence against the textbook's table."""
 
 from itertools import pairwise
 from random import Random
 
-from nbkit.analysis.graph_match.ops import common_sequence
+from nbkit.analysis.graph_match.sequences import common_sequence, follow, pairs_between
 
 
 def test_equal_words_in_order_are_found():
@@ -29,3 +29,22 @@ def test_none_is_longer():
         assert len(found) == longest(left, right)
         assert all(left[one] == right[other] for one, other in found)
         assert all(a < b and x < y for (a, x), (b, y) in pairwise(found))
+
+
+def test_new_pairs_stand_between_the_known_ones():
+    """0 and 13 are a pair, so that only what is before or behind both may meet."""
+    forms = {0: "a", 1: "b", 2: "c", 10: "b", 11: "c", 13: "a", 14: "c"}
+    found = pairs_between(([1, 0, 2], [10, 11, 13, 14]), {0: 13}, {13: 0}, lambda _, one: forms[one])
+    assert found == [(1, 10), (2, 14)]
+
+
+def test_pairs_lead_to_pairs():
+    added = []
+
+    def around(left: int, right: int) -> list[tuple[int, int]]:
+        new = [(left + 1, right + 1)] if left < 3 else []
+        added.extend(new)
+        return new
+
+    follow([(1, 11), (3, 23)], around)
+    assert added == [(2, 12), (3, 13)]
