@@ -5,13 +5,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from nbkit.analysis.align.by_value import tolerance_of
 from nbkit.analysis.align.copying.choices import Sides, word_of
 from nbkit.analysis.align.copying.known import KnownValues
 from nbkit.analysis.align.copying.layouts import AS_IT_IS, Option
 from nbkit.analysis.align.copying.search import Search
 from nbkit.analysis.align.copying.trial import Placement, Trials
 from nbkit.analysis.align.copying.uses import Uses
+from nbkit.analysis.align.matching.by_value import tolerance_of
 from nbkit.executions.execution import Array, Execution
 
 # So many ways that fit are named.

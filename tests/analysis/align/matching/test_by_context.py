@@ -3,7 +3,7 @@
 import numpy as np
 
 from nbkit.analysis.align.align import align
-from nbkit.analysis.align.by_context import canonical_order
+from nbkit.analysis.align.matching.by_context import canonical_order
 from nbkit.analysis.align.side import Side
 from tests.analysis.align.makers import execution, numbers
 

@@ -1,7 +1,7 @@
 """Where both sides ran the same code, the place of a result says what it corresponds to."""
 
 from nbkit.analysis.align.align import align
-from nbkit.analysis.align.by_position import is_same_code
+from nbkit.analysis.align.matching.by_position import is_same_code
 from nbkit.analysis.align.side import Side
 from tests.analysis.align.makers import execution, numbers
 

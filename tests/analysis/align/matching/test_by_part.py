@@ -3,7 +3,7 @@
 import numpy as np
 
 from nbkit.analysis.align.align import align
-from nbkit.analysis.align.by_part import rows_within
+from nbkit.analysis.align.matching.by_part import rows_within
 from tests.analysis.align.makers import execution, numbers
 
 Q, K = numbers(0, 4, 6), numbers(1, 4, 6)
