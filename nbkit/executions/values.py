@@ -13,6 +13,7 @@ class Values:
     def __init__(self, kept_bytes: int = KEPT_BYTES) -> None:
         self._kept_bytes, self._held = kept_bytes, 0
         self._arrays: dict[int, Array] = {}
+        self._first: dict[int, int] = {}
         self.left_out = 0
 
     def put(self, result_id: int, value: Array, *, is_own: bool = False) -> None:
@@ -29,6 +30,11 @@ class Values:
     def put_same(self, result_id: int, source: int, shape: tuple[int, ...]) -> None:
         """Keeps for a result what is kept of another one with the same elements in the same order."""
         self._arrays[result_id] = self._arrays[source].reshape(shape)
+        self._first[result_id] = self.first(source)
+
+    def first(self, result_id: int) -> int:
+        """Returns the first result whose elements, in the same order, are kept for this one, too: mostly itself."""
+        return self._first.get(result_id, result_id)
 
     def get(self, result_id: int) -> Array | None:
         """Returns the value of a result; null where it is not kept."""

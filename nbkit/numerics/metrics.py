@@ -17,7 +17,7 @@ Definitions, for every frame that has these columns:
 - +0 and -0 agree.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -149,14 +149,6 @@ def _within(expected: Array, precision: Precision) -> Array:
     if precision.has_inf:
         return expected
     return np.clip(expected, -precision.largest, precision.largest)
-
-
-def rms_of(pieces: Iterable[Array]) -> float:
-    """Returns the same of one array in pieces."""
-    found = [(rms(piece), int(np.isfinite(piece).sum())) for piece in pieces]
-    largest = max((size for size, _ in found), default=0.0)
-    count = max(sum(count for _, count in found), 1)
-    return largest * (sum((size / largest) ** 2 * number for size, number in found) / count) ** 0.5 if largest else 0.0
 
 
 def rms(values: Array) -> float:

@@ -1,6 +1,6 @@
 """Measures the pairs: how far they are apart, and how much of it begins at the op or the ops in between."""
 
-from collections.abc import Collection, Container, Iterator, Mapping, Sequence
+from collections.abc import Collection, Container, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -8,8 +8,8 @@ import numpy as np
 from nbkit.analysis.align.matching.matches import Match, Matches
 from nbkit.analysis.align.matching.relations import Array, Relation, in_order, relative_error
 from nbkit.analysis.align.side import Side, with_infinities
-from nbkit.numerics.blocks import blocks, same_bits
-from nbkit.numerics.metrics import CHUNK, Metrics, joined, measure, measured_one, rms_of, total
+from nbkit.numerics.blocks import same_bits
+from nbkit.numerics.pairs import Columns, Pair, measured_pairs
 from nbkit.numerics.precision import Precision, precision_of
 
 # What rounding of a few ops and their inputs may do, in eps of the coarsest dtype that takes part.
@@ -22,7 +22,7 @@ SEED = 11
 NARROW = [
     np.dtype(name) for name in ("bool", "float16", "float32", "int8", "uint8", "int16", "uint16", "int32", "uint32")
 ]
-Columns = dict[str, float | int]
+PairKey = tuple[int, int, tuple[int, ...], tuple[int, ...]]
 Key = tuple[int, tuple[int, ...], tuple[int, ...]]
 
 
@@ -50,7 +50,7 @@ def error_in_order(left: Side, right: Side, first: int, second: int) -> float | 
 
 def _error(left: Side, right: Side, first: int, second: int, relation: Relation) -> float | None:
     """Measures a pair once: the left side keeps its errors with the other one."""
-    key = first, second, relation.split, relation.axes
+    key = key_of(left, right, first, second, relation)
     if key not in left.errors:
         values = left.value(first), right.value(second)
         is_known = values[0] is not None and values[1] is not None
@@ -58,89 +58,47 @@ def _error(left: Side, right: Side, first: int, second: int, relation: Relation)
     return left.errors[key]
 
 
+def key_of(left: Side, right: Side, first: int, second: int, relation: Relation) -> PairKey:
+    """Returns what is the same for pairs of the same elements in the same order: those of views."""
+    return left.execution.values.first(first), right.execution.values.first(second), relation.split, relation.axes
+
+
 def metrics_of(left: Side, right: Side, matches: Sequence[Match]) -> list[Columns]:
     """Returns the metrics columns of pairs, with the left value as expected; none where values are not known."""
-    found: list[Columns] = [{} for _ in matches]
-    together: dict[tuple[Precision | None, bool], list[tuple[int, Array, Array]]] = {}
+    groups: dict[tuple[PairKey, Precision | None], list[int]] = {}
+    pairs: list[Pair] = []
     for at, match in enumerate(matches):
-        values = left.value(match.left), right.value(match.right)
-        if values[0] is None or values[1] is None or match.relation is None or not values[0].size:
+        pair = _pair(left, right, match)
+        if pair is None:
             continue
-        precisions = [precision_of(side.results[one].dtype) for side, one in ((left, match.left), (right, match.right))]
-        if (precisions[0] is None) != (precisions[1] is None):
-            continue
-        coarser = None if None in precisions else max(filter(None, precisions), key=lambda precision: precision.eps)
-        is_complex = "c" in (values[0].dtype.kind, values[1].dtype.kind)
-        views = match.relation.views(values[0], values[1])
-        if error_of(left, right, match) == 0 and all(view.dtype in NARROW for view in views):
-            found[at] = _columns_of_equal(*views)
-        elif values[0].size <= CHUNK or coarser is None:
-            together.setdefault((coarser, is_complex), []).append((at, *views))
-        else:
-            known = left.results[match.left].features
-            is_plain = known is not None and values[0] is left.execution.value(match.left)
-            scale = known.rms if known is not None and is_plain else None
-            (found[at],) = _columns(_measured(*views, coarser, is_complex, scale))
-    for (coarser, is_complex), pairs in together.items():
-        for batch in _batches(pairs):
-            rows = _columns(_measured_together([pair[1:] for pair in batch], coarser, is_complex))
-            for (at, _, _), row in zip(batch, rows, strict=True):
-                found[at] = row
+        assert match.relation is not None
+        key = key_of(left, right, match.left, match.right, match.relation), pair.precision
+        if key not in groups:
+            pairs.append(pair)
+        groups.setdefault(key, []).append(at)
+    found: list[Columns] = [{} for _ in matches]
+    for members, metrics in zip(groups.values(), measured_pairs(pairs), strict=True):
+        for at in members:
+            found[at] = metrics
     return found
 
 
-def _columns_of_equal(expected: Array, actual: Array) -> Columns:
-    """Returns the columns of a pair without any difference."""
-    is_float = expected.dtype.kind == "f"
-    counts = (int(np.isnan(expected).sum()), int(np.isinf(expected).sum())) if is_float else (0, 0)
-    zeros = ("max_abs_error", "max_rel_error", "max_ulp", "noise_ratio", "mean_abs_error")
-    return {
-        **dict.fromkeys(zeros, 0.0),
-        "cosine_similarity": 1.0,
-        **dict.fromkeys(("left_nan_count", "right_nan_count"), counts[0]),
-        **dict.fromkeys(("left_inf_count", "right_inf_count"), counts[1]),
-    }
-
-
-def _measured(expected: Array, actual: Array, precision: Precision, is_complex: bool, scale: float | None) -> Metrics:
-    """Measures a large pair piece by piece; `scale` is the root mean square of what is expected, if that is known."""
-    wide = np.complex128 if is_complex else np.float64
-    if scale is None:
-        scale = rms_of(block for (block,) in blocks((expected,), wide))
-    pieces = [measured_one(two, one, precision, scale) for one, two in blocks((expected, actual), wide, CHUNK)]
-    return total(joined(pieces))
-
-
-def _batches(pairs: Sequence[tuple[int, Array, Array]]) -> Iterator[list[tuple[int, Array, Array]]]:
-    """Yields pairs that are together no larger than what a core's cache holds, or alone."""
-    batch: list[tuple[int, Array, Array]] = []
-    held = 0
-    for pair in pairs:
-        if batch and held + pair[1].size > CHUNK:
-            yield batch
-            batch, held = [], 0
-        batch.append(pair)
-        held += pair[1].size
-    yield batch
-
-
-def _measured_together(pairs: Sequence[tuple[Array, ...]], precision: Precision | None, is_complex: bool) -> Metrics:
-    wide = np.int64 if precision is None else np.complex128 if is_complex else np.float64
-    expected, actual = (np.concatenate([pair[side].reshape(-1).astype(wide) for pair in pairs]) for side in (0, 1))
-    starts = np.cumsum([0, *(pair[0].size for pair in pairs[:-1])])
-    return measure(actual, expected, starts, precision)
-
-
-def _columns(metrics: Metrics) -> list[Columns]:
-    """Returns the columns of each pair."""
-    columns: dict[str, list[Any]] = {
-        name: getattr(metrics, name).tolist()
-        for name in ("max_abs_error", "max_rel_error", "max_ulp", "noise_ratio", "mean_abs_error", "cosine_similarity")
-    }
-    for side, word in (("left", "expected"), ("right", "actual")):
-        for what in ("nan_count", "inf_count"):
-            columns[f"{side}_{what}"] = getattr(metrics, f"{word}_{what}").tolist()
-    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+def _pair(left: Side, right: Side, match: Match) -> Pair | None:
+    """Returns what is measured of a match; null where that is not known, or numbers are compared with integers."""
+    values = left.value(match.left), right.value(match.right)
+    if values[0] is None or values[1] is None or match.relation is None or not values[0].size:
+        return None
+    precisions = [precision_of(side.results[one].dtype) for side, one in ((left, match.left), (right, match.right))]
+    known = [precision for precision in precisions if precision is not None]
+    if len(known) == 1:
+        return None
+    coarser = max(known, key=lambda precision: precision.eps) if known else None
+    features = left.results[match.left].features
+    is_plain = features is not None and values[0] is left.execution.value(match.left)
+    scale = features.rms if features is not None and is_plain else None
+    is_narrow = values[0].dtype in NARROW and values[1].dtype in NARROW
+    is_equal = is_narrow and error_of(left, right, match) == 0
+    return Pair(*match.relation.views(values[0], values[1]), coarser, scale, is_equal)
 
 
 class LocalErrors:

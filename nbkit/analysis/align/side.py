@@ -149,8 +149,8 @@ class Side:
         for number in np.flatnonzero(self.is_telling & ~np.isnan(self.projections[:, 0])).tolist():
             known = self.results[number].features
             assert known is not None
-            # Complex elements count once here, and twice in the features.
-            same = int(self.numel[number]), known.rms, known.nan_count, known.inf_count, known.projections
+            size = int(self.numel[number])  # of complex elements, where features count two for each
+            same = size, known.rms, known.nan_count, known.inf_count, known.projections
             groups.setdefault(same, []).append(number)
         return list(groups.values())
 
@@ -159,15 +159,16 @@ class Side:
 
         Added to scores, the smallest number of a dtype or -10,000 would drown every difference of the others.
         """
-        if number not in self._values:
-            value = self.execution.value(number)
-            known = self.results[number].features
-            is_huge = known is not None and max(-known.min, known.max) >= HUGE
-            self._values[number] = with_infinities(value) if value is not None and is_huge else value
-        return self._values[number]
+        value, known = self.execution.value(number), self.results[number].features
+        if value is None or known is None or max(-known.min, known.max) < HUGE:
+            return value
+        first = self.execution.values.first(number)
+        if first not in self._values:
+            self._values[first] = with_infinities(value)
+        return self._values[first].reshape(value.shape)
 
     @cached_property
-    def _values(self) -> dict[int, Array | None]:
+    def _values(self) -> dict[int, Array]:
         return {}
 
     @cached_property
