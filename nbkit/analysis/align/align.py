@@ -7,11 +7,11 @@ from functools import cached_property
 from nbkit.analysis.align.differing import differing
 from nbkit.analysis.align.errors import Local, LocalErrors, error_of
 from nbkit.analysis.align.events import Event, events
+from nbkit.analysis.align.matches import Match, Matches
 from nbkit.analysis.align.matching.by_context import match_names, match_neighbours, match_structure
 from nbkit.analysis.align.matching.by_part import match_parts
 from nbkit.analysis.align.matching.by_position import match_positions
 from nbkit.analysis.align.matching.by_value import match_values, tolerance_of
-from nbkit.analysis.align.matching.matches import Match, Matches
 from nbkit.analysis.align.matching.neutral import neutral_matches
 from nbkit.analysis.align.side import Side
 from nbkit.analysis.align.state import state_of

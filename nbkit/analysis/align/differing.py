@@ -1,6 +1,6 @@
 """Finds the results of each side that differ to the end: the other side has them nowhere, nor anything made of them."""
 
-from nbkit.analysis.align.matching.matches import Matches
+from nbkit.analysis.align.matches import Matches
 from nbkit.analysis.align.side import Side
 
 SLICING = ("slice", "split")

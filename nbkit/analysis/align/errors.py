@@ -5,8 +5,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from nbkit.analysis.align.matching.matches import Match, Matches
-from nbkit.analysis.align.matching.relations import Array, Relation, in_order, relative_error
+from nbkit.analysis.align.matches import Match, Matches
+from nbkit.analysis.align.relations import Array, Relation, in_order, relative_error
 from nbkit.analysis.align.side import Side, with_infinities
 from nbkit.numerics.blocks import same_bits
 from nbkit.numerics.pairs import Columns, Pair, measured_pairs

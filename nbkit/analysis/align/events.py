@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 from nbkit.analysis.align.differing import SLICING, roots
 from nbkit.analysis.align.errors import LEEWAY, Local, error_of, region_of
+from nbkit.analysis.align.matches import Match, Matches
 from nbkit.analysis.align.matching.by_value import tolerance_of
-from nbkit.analysis.align.matching.matches import Match, Matches
 from nbkit.analysis.align.side import Side
 
 

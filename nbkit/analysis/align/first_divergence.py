@@ -9,9 +9,9 @@ from nbkit.analysis.align.align import Alignment
 from nbkit.analysis.align.events import Event
 from nbkit.analysis.align.kinds.find import kind_of
 from nbkit.analysis.align.kinds.read import kind_of_read
-from nbkit.analysis.align.matching.matches import Match
-from nbkit.analysis.align.matching.relations import relative_error
+from nbkit.analysis.align.matches import Match
 from nbkit.analysis.align.region import Kind, Piece, Region
+from nbkit.analysis.align.relations import relative_error
 from nbkit.analysis.align.side import Side
 
 # Agreed values around a beginning that a kind may need, at most.

@@ -11,7 +11,7 @@ import pandas as pd
 from nbkit.analysis.align.align import Alignment
 from nbkit.analysis.align.errors import metrics_of
 from nbkit.analysis.align.first_divergence import module_of
-from nbkit.analysis.align.matching.matches import Match
+from nbkit.analysis.align.matches import Match
 from nbkit.analysis.align.origins import Origins, origins_of
 from nbkit.analysis.align.side import Side
 from nbkit.analysis.graph_match.side_frames import merged

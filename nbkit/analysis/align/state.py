@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from nbkit.analysis.align.errors import LocalErrors, given_matches, region_of
-from nbkit.analysis.align.matching.matches import Match, Matches
+from nbkit.analysis.align.matches import Match, Matches
 from nbkit.analysis.align.side import Side
 
 STATE = ("input", "parameter", "buffer", "constant")

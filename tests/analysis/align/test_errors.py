@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from nbkit.analysis.align.errors import LocalErrors, metrics_of
-from nbkit.analysis.align.matching.matches import Match, Matches
-from nbkit.analysis.align.matching.relations import in_order
+from nbkit.analysis.align.matches import Match, Matches
+from nbkit.analysis.align.relations import in_order
 from nbkit.analysis.align.side import Side
 from tests.analysis.align.makers import OPS, execution, numbers
 

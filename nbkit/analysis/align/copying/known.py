@@ -3,7 +3,7 @@
 import numpy as np
 import numpy.typing as npt
 
-from nbkit.analysis.align.matching.relations import permutation_of, relative_error
+from nbkit.analysis.align.relations import permutation_of, relative_error
 from nbkit.analysis.align.side import FEW_ELEMENTS, FEW_VALUES, Side
 from nbkit.executions.execution import Array
 

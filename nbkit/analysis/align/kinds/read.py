@@ -12,8 +12,8 @@ from nbkit.analysis.align.kinds.case import Case, Floats, divisors
 from nbkit.analysis.align.kinds.linear import missing_residual
 from nbkit.analysis.align.kinds.norms.moved import norm_place_of
 from nbkit.analysis.align.kinds.orders import permuted_heads, repeated_heads, transposed
-from nbkit.analysis.align.matching.relations import relative_error
 from nbkit.analysis.align.region import Array, Kind, Region
+from nbkit.analysis.align.relations import relative_error
 from nbkit.analysis.align.side import Side
 
 # Operands that differ by so many times the noise are other ones.

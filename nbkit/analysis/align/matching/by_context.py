@@ -6,8 +6,8 @@ from functools import partial
 import numpy as np
 
 from nbkit.analysis.align.errors import error_in_order
-from nbkit.analysis.align.matching.matches import Match, Matches
-from nbkit.analysis.align.matching.relations import in_order
+from nbkit.analysis.align.matches import Match, Matches
+from nbkit.analysis.align.relations import in_order
 from nbkit.analysis.align.side import Side
 from nbkit.analysis.graph_match.pairs import groups, if_single
 from nbkit.analysis.graph_match.sequences import follow, pairs_between

@@ -6,8 +6,8 @@ from itertools import product
 import numpy as np
 import numpy.typing as npt
 
-from nbkit.analysis.align.matching.matches import Match, Matches
-from nbkit.analysis.align.matching.relations import Array
+from nbkit.analysis.align.matches import Match, Matches
+from nbkit.analysis.align.relations import Array
 from nbkit.analysis.align.side import Side
 
 Ints = npt.NDArray[np.int64]

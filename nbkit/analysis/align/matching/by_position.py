@@ -1,7 +1,7 @@
 """Matches what no value matched where both executions ran the same code: results at the same place of the same call."""
 
+from nbkit.analysis.align.matches import Match, Matches
 from nbkit.analysis.align.matching.by_context import add_match
-from nbkit.analysis.align.matching.matches import Match, Matches
 from nbkit.analysis.align.side import Side
 
 

@@ -7,8 +7,8 @@ import numpy as np
 import numpy.typing as npt
 
 from nbkit.analysis.align.errors import error_in_order
-from nbkit.analysis.align.matching.matches import Match, Matches
-from nbkit.analysis.align.matching.relations import Relation, in_order, permutation_of
+from nbkit.analysis.align.matches import Match, Matches
+from nbkit.analysis.align.relations import Relation, in_order, permutation_of
 from nbkit.analysis.align.side import Side
 
 Ints = npt.NDArray[np.int64]

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from nbkit.analysis.align.matching.matches import Match, Matches
+from nbkit.analysis.align.matches import Match, Matches
 from nbkit.analysis.align.side import Side
 
 

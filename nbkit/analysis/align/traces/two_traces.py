@@ -10,9 +10,9 @@ from typing import Any
 from nbkit.analysis.align.align import Alignment, align
 from nbkit.analysis.align.differing import differing
 from nbkit.analysis.align.events import Event, alone_events
+from nbkit.analysis.align.matches import Match, Matches
 from nbkit.analysis.align.matching.by_context import match_names
-from nbkit.analysis.align.matching.matches import Match, Matches
-from nbkit.analysis.align.matching.relations import Relation
+from nbkit.analysis.align.relations import Relation
 from nbkit.analysis.align.side import Side
 from nbkit.analysis.align.traces.from_trace import TraceExecution
 from nbkit.divergence.alignment import Call

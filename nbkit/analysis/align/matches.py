@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from nbkit.analysis.align.matching.relations import Relation
+from nbkit.analysis.align.relations import Relation
 
 
 @dataclass(frozen=True)

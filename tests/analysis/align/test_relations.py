@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from nbkit.analysis.align.matching.relations import in_order, permutation_of, relative_error
+from nbkit.analysis.align.relations import in_order, permutation_of, relative_error
 from tests.analysis.align.makers import numbers
 
 
