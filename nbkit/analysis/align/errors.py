@@ -181,7 +181,9 @@ class LocalErrors:
         if not suspects:
             return {}
         read = sorted({one for number in suspects for one in found[number].read})
-        changed = {one: _rounded(_given(self.left, given[one]), self.right.eps[one], one) for one in read}
+        # Left values are known to the rounding of their own dtype, where that is the coarser one.
+        eps = {one: max(self.left.eps[given[one].left], self.right.eps[one]) for one in read}
+        changed = {one: _rounded(_given(self.left, given[one]), eps[one], one) for one in read}
         assert self.right.execution.recompute is not None
         looked = {}
         for number, value in self.right.execution.recompute(changed, suspects).items():
