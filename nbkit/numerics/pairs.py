@@ -11,8 +11,6 @@ from nbkit.numerics.precision import Array, Precision
 
 Columns = dict[str, float | int]
 MEASURES = ("max_abs_error", "max_rel_error", "max_ulp", "noise_ratio", "mean_abs_error", "cosine_similarity")
-
-
 SIDES = {"left": "expected", "right": "actual"}
 
 
