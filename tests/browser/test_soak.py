@@ -11,13 +11,13 @@ WIDGET = """<main><div class="nb-tools"><input type="search"><select><option>a</
   document.getElementById("stage").addEventListener("%s", () => { %s });</script>"""
 
 
-def soaked(chromium: Browser, event: str, script: str) -> Held:
+def soaked(chromium: Browser, event: str, script: str, most_rounds: int = 6) -> Held:
     page = chromium.new_page()
     page.set_content(WIDGET % (event, script))
     widget = Soaked(
         page.locator("main"), page.locator("#stage"), page.get_by_role("searchbox"), ("a", "Enter"), ("mm",)
     )
-    held = soak(widget, actions=40)
+    held = soak(widget, actions=40, most_rounds=most_rounds)
     page.close()
     return held
 
@@ -32,13 +32,20 @@ def soaked(chromium: Browser, event: str, script: str) -> Held:
     ],
 )
 def test_what_grows_is_named(chromium: Browser, leak: str, what: str) -> None:
-    held = soaked(chromium, "pointerdown", leak)
+    held = soaked(chromium, "pointerdown", leak, most_rounds=3)
     assert what in " ".join(held.grown()), held
 
 
 def test_what_is_let_go_is_no_growth(chromium: Browser) -> None:
     held = soaked(chromium, "pointerdown", "window.kept = [new Uint8Array(200_000)];")
     assert (held.grown(), held.messages) == ([], [])
+
+
+def test_what_stops_to_grow_is_no_growth(chromium: Browser) -> None:
+    add = "window.kept.push(...[...Array(40)].map(() => document.createElement('p')));"
+    held = soaked(chromium, "pointerdown", f"if (window.kept.length < 1_000) {{ {add} }}")
+    assert len(held.nodes) > 2
+    assert held.grown() == []
 
 
 def test_what_the_page_says_is_kept(chromium: Browser) -> None:
