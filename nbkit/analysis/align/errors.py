@@ -147,7 +147,7 @@ class LocalErrors:
         rest = [number for number in new if number not in values]
         if rest:
             assert right.execution.recompute is not None
-            replaced = {number: _given(self.left, match) for number, match in given.items()}
+            replaced = {number: given_value(self.left, match) for number, match in given.items()}
             values |= right.execution.recompute(replaced, rest)
         for number, region in new.items():
             if number in values:
@@ -183,13 +183,13 @@ class LocalErrors:
         read = sorted({one for number in suspects for one in found[number].read})
         # Left values are known to the rounding of their own dtype, where that is the coarser one.
         eps = {one: max(self.left.eps[given[one].left], self.right.eps[one]) for one in read}
-        changed = {one: _rounded(_given(self.left, given[one]), eps[one], one) for one in read}
+        changed = {one: _rounded(given_value(self.left, given[one]), eps[one], one) for one in read}
         assert self.right.execution.recompute is not None
         looked = {}
         for number, value in self.right.execution.recompute(changed, suspects).items():
             computed = with_infinities(found[number].value)
             # Beside the left result, as the error: what is nearly zero there, such as the mean of a norm, may be noise.
-            scale = _finite_norm(computed) / (_finite_norm(_given(self.left, given[number])) or np.inf)
+            scale = _finite_norm(computed) / (_finite_norm(given_value(self.left, given[number])) or np.inf)
             sensitivity = relative_error(computed, with_infinities(value)) * scale
             if np.isfinite(sensitivity):
                 allowed = max(found[number].allowed, SENSITIVITY * sensitivity)
@@ -207,7 +207,7 @@ def _key(match: Match) -> Key:
     return match.left, match.relation.split, match.relation.axes
 
 
-def _given(left: Side, match: Match) -> Array:
+def given_value(left: Side, match: Match) -> Array:
     """Returns the left value of a match in the shape of the right one."""
     value = left.execution.value(match.left)
     assert value is not None and match.relation is not None

@@ -7,6 +7,7 @@ import numpy as np
 
 from nbkit.analysis.align.align import Alignment
 from nbkit.analysis.align.events import Event
+from nbkit.analysis.align.kinds.casts import cast_and_back
 from nbkit.analysis.align.kinds.find import kind_of
 from nbkit.analysis.align.kinds.read import kind_of_read
 from nbkit.analysis.align.matches import Match
@@ -74,7 +75,9 @@ def _places(alignment: Alignment, event: Event, kind: Kind | None) -> list[dict[
             places[which] = _place(side, tuple(made[-1:])) or places[which]
     elif kind is not None:
         for which, (side, inside) in enumerate(sides):
-            places[which] = _place(side, tuple(one for one in inside if side.is_main[one])) or places[which]
+            at = kind.at[which]
+            inner = tuple(one for one in inside if side.is_main[one]) if at is None else (at,)
+            places[which] = _place(side, inner) or places[which]
     ends = (event.match.left, event.match.right) if event.match else (None, None)
     at_end = [place is not None and place["result_id"] == end for place, end in zip(places, ends, strict=True)]
     for which, place in enumerate(places):
@@ -172,7 +175,7 @@ def kind_of_event(alignment: Alignment, event: Event) -> Kind | None:
     left, right, match = alignment.left, alignment.right, event.match
     if match is None:
         return None
-    if (kind := kind_of_read(alignment, event)) is not None:
+    if (kind := cast_and_back(alignment, event) or kind_of_read(alignment, event)) is not None:
         return kind
     values = left.value(match.left), right.value(match.right)
     if values[0] is None or values[1] is None or match.relation is None:
@@ -236,6 +239,8 @@ def message_of(alignment: Alignment, event: Event, kind: Kind | None) -> str:
     error = alignment.error_of(match)
     if where["kind"] != "op":
         what = f"the {where['kind']} {where['name']} has other values on the right"
+    elif kind is not None and any(one is not None for one in kind.at):
+        what = "it reads what one side has rounded"
     elif _reads_another(alignment, match):
         what = "it reads another value on the right and gives something else"
     else:

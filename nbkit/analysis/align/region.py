@@ -46,9 +46,11 @@ class Region:
 class Kind:
     """Names what a divergence is; `message` says it in a sentence, `explained` is the error left after applying it.
 
-    `explained` is |right - applied(left)| over |right - left|, 2-norms: 0 is a kind that explains all of it.
+    `explained` is |right - applied(left)| over |right - left|, 2-norms: 0 is a kind that explains all of it. `at` are
+    the result_ids of the left and the right one at which it lies, null where the kind does not say.
     """
 
     name: str
     message: str
     explained: float
+    at: tuple[int | None, int | None] = (None, None)

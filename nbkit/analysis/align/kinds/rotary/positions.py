@@ -50,7 +50,11 @@ def _rows(case: Case) -> Kind | None:
             for shift in (step, -step):
                 ours, theirs = _overlap(rows, shift)
                 change = norm(right[theirs] - left[theirs])
-                if norm(right[theirs] - left[ours]) > case.limit * change or _is_wrapped(left, right, shift):
+                if (
+                    not change
+                    or norm(right[theirs] - left[ours]) > case.limit * change
+                    or _is_wrapped(left, right, shift)
+                ):
                     continue
                 first, second = (np.moveaxis(one, axis, 0) for one in (case.left, case.right))
                 explained = norm(second[theirs] - first[ours]) / norm(second[theirs] - first[theirs])
