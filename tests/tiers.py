@@ -62,6 +62,8 @@ FULL = (
     "views/report/test_page.py::test_it_loads*",
     "command_line/test_report.py::test_a_base*",
     "capture/recorder/test_leaks.py::test_fifty*",
+    # Eight cold starts.
+    "capture/raw/test_vector_math.py::test_the_first_call*",
     "capture/audit/test_step_is_unchanged.py::test_the_copies*",
     "views/*/test_report_answers.py::*[[]optrace]",
     "views/*/test_report_answers.py::*[[]whole times]",

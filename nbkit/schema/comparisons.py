@@ -116,7 +116,8 @@ ALIGNMENT = table(
         "str",
         "how the results are the same: same, cast (to another dtype), permute, reshape, slice (the right one is a part "
         "of the left one), concat (the right one holds the left one), other; of a result of one side only: folded (it "
-        "is inside an op of the other side)",
+        "is a step to what the other side has), constant (such as sizes that an op reads), unused (no output is made "
+        "of it)",
     ),
     (
         "evidence",

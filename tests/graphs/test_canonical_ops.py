@@ -18,6 +18,8 @@ SAME = {
     "reshape": "aten.view.default aten._unsafe_view.default reshape2 unsqueeze2 Reshape",
     "permute": "aten.t.default aten.transpose.int transpose2 Transpose",
     "permute gradient": "transpose2_grad",
+    "and": "aten.bitwise_and.Tensor aten.logical_and.default And",
+    "less_equal": "aten.le.Tensor LessOrEqual less_equal",
     "boxing": "hierarchical_parallel_cast",
 }
 

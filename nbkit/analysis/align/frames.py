@@ -146,26 +146,42 @@ def _other_arguments(left: Side, right: Side, match: Match) -> str | None:
 
 def _alone(alignment: Alignment, left: int | None, right: int | None) -> Row:
     which, number = (0, left) if left is not None else (1, right)
-    side = alignment.left if which == 0 else alignment.right
     assert number is not None
     action = action_of(left, right)
     row: Row = {"action": action, "mark": mark_of(action, agrees=False)}
-    if number not in alignment.differing[which] and side.results[number].kind == "op":
-        into = _folded_into(alignment, which, number)
-        if into is not None:
-            row |= {"relation": "folded", "message": f"a step inside {into} of the {'right' if which == 0 else 'left'}"}
+    if number not in alignment.differing[which] and (reason := _reason(alignment, which, number)) is not None:
+        relation, message = reason
+        row |= {"relation": relation, "message": message}
     return row
 
 
-def _folded_into(alignment: Alignment, which: int, number: int) -> str | None:
-    """Returns the op of the other side inside which a result is: the partner of the first that is made of it."""
+def _reason(alignment: Alignment, which: int, number: int) -> tuple[str, str] | None:
+    """Returns relation and message of a result that one side alone has and that differs from nothing."""
     side, other = (alignment.left, alignment.right) if which == 0 else (alignment.right, alignment.left)
+    result, name = side.results[number], "right" if which == 0 else "left"
+    if not side.leads_to_outputs[number]:
+        return "unused", "no output is made of it"
+    if result.kind == "constant":
+        readers = dict.fromkeys(side.results[reader].op for reader in side.execution.readers[number])
+        return "constant", f"a constant that {', '.join(filter(None, readers))} reads"
+    into = _folded_into(alignment, which, number)
+    if into is None or result.kind != "op":
+        return None
+    made = other.results[into]
+    if made.kind != "op":
+        return "folded", f"a step to what the {name} has as the {made.kind} {made.name}"
+    return "folded", f"a step inside {made.op or made.name} of the {name}"
+
+
+def _folded_into(alignment: Alignment, which: int, number: int) -> int | None:
+    """Returns the result of the other side inside which a result is: the partner of the first that is made of it."""
+    side = alignment.left if which == 0 else alignment.right
     waiting, seen = [number], {number}
     while waiting:
         for reader in side.execution.readers[waiting.pop(0)]:
             partner = alignment.matches.partner(which, reader)
             if partner is not None:
-                return other.results[partner].op or other.results[partner].name
+                return partner
             if reader not in seen:
                 seen.add(reader)
                 waiting.append(reader)

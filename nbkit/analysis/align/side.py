@@ -92,6 +92,15 @@ class Side:
         return found
 
     @cached_property
+    def leads_to_outputs(self) -> list[bool]:
+        """Returns whether a result is an output, or made into one at any distance."""
+        outputs = set(self.execution.outputs.values())
+        found = [False] * len(self.results)
+        for number in range(len(found) - 1, -1, -1):
+            found[number] = number in outputs or any(found[reader] for reader in self.execution.readers[number])
+        return found
+
+    @cached_property
     def numel(self) -> npt.NDArray[np.int64]:
         return np.array([prod(result.shape) for result in self.results], dtype=np.int64)
 

@@ -13,6 +13,7 @@ from nbkit.capture.raw.arguments import Arguments
 from nbkit.capture.raw.native_registry import NativeRegistry
 from nbkit.capture.raw.source import CodeLocation
 from nbkit.capture.raw.tensor_registry import TensorRegistry
+from nbkit.capture.raw.vector_math import settle_vector_math
 
 current_node = torch._C._current_autograd_node
 next_sequence_number = torch._C._autograd._get_sequence_nr
@@ -113,6 +114,7 @@ class Recording:
     """Holds everything one optrace has seen so far; `native` is the library whose observer records, None in Python."""
 
     def __init__(self, native: Any | None = None) -> None:
+        settle_vector_math()
         self.native = native
         self.main = ThreadState(get_ident(), 0)
         self.threads = [self.main]  # by number

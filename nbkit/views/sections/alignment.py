@@ -85,13 +85,13 @@ def _one_sided(rows: pd.DataFrame, count: int) -> Iterator[Section]:
     for mark, side, prefix in (("-", "left", ""), ("+", "right", "right_")):
         mine = rows[rows["mark"] == mark]
         ops = mine[f"{prefix}op"].fillna(mine["op"]).fillna(mine["kind"]).fillna("unknown")
-        is_folded = mine["relation"].eq("folded").fillna(False)
-        groups = mine.assign(named=ops, folded=is_folded.astype("int64")).groupby("named", sort=False)
+        explained = mine["relation"].notna().astype("int64")
+        groups = mine.assign(named=ops, explained=explained).groupby("named", sort=False)
         table = pd.DataFrame(
-            {"results": groups.size(), "folded": groups["folded"].sum(), "first": groups[f"{prefix}name"].first()}
+            {"results": groups.size(), "explained": groups["explained"].sum(), "first": groups[f"{prefix}name"].first()}
         ).sort_values("results", ascending=False, kind="stable")
         values = [[op, *row] for op, row in zip(table.index, table.to_numpy().tolist(), strict=True)]
-        kinds = (Column("op"), *columns("results, inside another op", "count"), Column("the first one"))
+        kinds = (Column("op"), *columns("results, explained", "count"), Column("the first one"))
         yield Section(f"On the {side} only", kinds, values[:count], and_more(len(table), count))
 
 

@@ -139,11 +139,21 @@ def _ended_early(meta: Mapping[str, Any]) -> Iterator[Words]:
 
 
 def _alone(trace: Trace) -> Iterator[Words]:
-    """Says how many results only one side has, and how many of these are inside an op of the other side."""
+    """Says how many results only one side has, and why."""
     rows = _rows(trace)
     for mark, side, other in (("-", "left", "right"), ("+", "right", "left")):
         mine = rows[rows["mark"] == mark]
         if len(mine):
-            folded = int((mine["relation"] == "folded").sum())
-            more = f"; {units.count(folded)} of them inside an op of the {other} side" if folded else ""
-            yield (f"{units.counted(len(mine), 'result')} on the {side}{more}.",)
+            counts = mine["relation"].value_counts()
+            reasons = {
+                "folded": (f"is a step to what the {other} side has", f"are steps to what the {other} side has"),
+                "constant": ("is a constant", "are constants"),
+                "unused": ("is made into no output", "are made into no output"),
+            }
+            parts = [
+                f"{units.count(int(counts[one]))} {texts[int(counts[one] > 1)]}"
+                for one, texts in reasons.items()
+                if one in counts
+            ]
+            more = f": {', '.join(parts)}" if parts else ""
+            yield (f"{units.counted(len(mine), 'result')} on the {side} only{more}.",)

@@ -15,11 +15,12 @@ OPS: Ops = {"Add": np.add, "Mul": np.multiply, "Tanh": np.tanh, "Neg": np.negati
 def execution(*steps: Step, outputs: Sequence[str] = (), ops: Ops | None = None) -> Execution:
     """Returns the execution of the steps in their order; without outputs given, the last result is the output.
 
-    A name with a dot and without an op is a parameter's. With `ops`, it can run again.
+    A name with a dot and without an op is a parameter's; the op Constant makes a constant. With `ops`, it runs again.
     """
     collector, numbers = Collector(), dict[str, int]()
     for name, op, sources, array in steps:
-        kind = "op" if op else "parameter" if "." in name else "input"
+        is_constant, op = op == "Constant", None if op == "Constant" else op
+        kind = "constant" if is_constant else "op" if op else "parameter" if "." in name else "input"
         read = tuple(numbers[source] for source in sources)
         call = len(numbers) if op else None
         result = Result(0, kind, name, str(array.dtype), array.shape, call=call, sources=read, op=op)

@@ -37,6 +37,35 @@ def test_an_inner_result_of_the_right_is_folded_too():
     assert (row["mark"], row["action"], row["relation"]) == ("+", "right_only", "folded")
 
 
+def test_results_of_one_side_alone_say_why():
+    mask = np.tri(4, 6, dtype=bool)
+    left = execution(
+        ("x", None, [], X),
+        ("flags", "Less", [], mask),
+        ("mask", "Not", ["flags"], ~mask),
+        ("y", "Where", ["mask", "x"], X * ~mask),
+        ("z", "Reshape", ["y"], (X * ~mask).reshape(-1)),
+        ("unread", "Exp", ["x"], np.exp(X)),
+        outputs=["z"],
+    )
+    right = execution(
+        ("x", None, [], X),
+        ("mask", "Constant", [], ~mask),
+        ("y", "Where", ["mask", "x"], X * ~mask),
+        ("sizes", "Constant", [], np.array([24])),
+        ("z", "Reshape", ["y", "sizes"], (X * ~mask).reshape(-1)),
+    )
+    rows = alignment_frame(align(left, right))
+    alone = rows[rows["action"] != "match"]
+    found = dict(zip(alone["name"].fillna(alone["right_name"]), alone["relation"], strict=True))
+    assert found == {"flags": "folded", "unread": "unused", "sizes": "constant"}
+    assert set(alone["message"]) == {
+        "a step to what the right has as the constant mask",
+        "no output is made of it",
+        "a constant that Reshape reads",
+    }
+
+
 def test_a_side_without_results_leaves_a_row_for_each_of_the_other():
     rows = alignment_frame(align(SMALL, execution()))
     assert rows["mark"].tolist() == ["-"] * 3

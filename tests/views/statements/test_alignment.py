@@ -67,8 +67,8 @@ def test_a_side_that_ended_early_and_nothing_in_common() -> None:
 def test_what_only_one_side_has() -> None:
     alone = alignment_statements(aligned_trace())[1]
     assert [words_text(words) for words in alone.sentences] == [
-        "1 result on the left; 1 of them inside an op of the right side.",
-        "4 results on the right.",
+        "1 result on the left only: 1 is a step to what the right side has.",
+        "4 results on the right only.",
     ]
 
 

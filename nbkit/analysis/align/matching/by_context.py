@@ -1,6 +1,6 @@
 """Matches results whose values prove nothing, or differ, by names and by what stands around them."""
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Iterator
 from functools import partial
 
 import numpy as np
@@ -34,10 +34,16 @@ def match_names(left: Side, right: Side, matches: Matches) -> None:
 def match_neighbours(left: Side, right: Side, matches: Matches) -> None:
     """Adds matches of results with equal values that are no proof (scalars, masks), where all around them says so too.
 
-    They are read at the same place by a pair of the same op, or made by the same op from matched results.
+    They are read at the same place by a pair of the same op, or made by the same op from matched results; and what a
+    result only shows in another shape is a pair with that one's partner, too.
     """
 
     def around(first: int, second: int) -> Iterable[tuple[int, int]]:
+        for pair in _behind(left, right, first, second):
+            is_free = pair[0] not in matches.right_of or pair[1] not in matches.left_of
+            if is_free and _is_equal(left, right, *pair):
+                add_match(left, right, *pair, "structure", matches)
+                yield pair
         for pair in [*_same_places(left, right, first, second), *_same_readers(left, right, first, second, matches)]:
             if pair[0] in matches.right_of or pair[1] in matches.left_of or not _is_equal(left, right, *pair):
                 continue
@@ -45,6 +51,14 @@ def match_neighbours(left: Side, right: Side, matches: Matches) -> None:
             yield pair
 
     follow([(match.left, match.right) for match in matches.all], around)
+
+
+def _behind(left: Side, right: Side, first: int, second: int) -> Iterator[tuple[int, int]]:
+    """Yields a pair with what the one or the other only passes on: an expanded mask, where one side does not expand."""
+    if left.is_passing[first] and not right.is_passing[second]:
+        yield left.results[first].sources[0], second
+    if right.is_passing[second] and not left.is_passing[first]:
+        yield first, right.results[second].sources[0]
 
 
 def _same_places(left: Side, right: Side, first: int, second: int) -> Iterable[tuple[int, int]]:

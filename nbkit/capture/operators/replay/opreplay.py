@@ -15,6 +15,7 @@ from nbkit.capture.operators.replay.export import export_calls
 from nbkit.capture.operators.replay.frames import Replayed, replay_frames
 from nbkit.capture.operators.replay.run import CallRunner
 from nbkit.capture.operators.replay.verdicts import BITS, CAPTURED, Verdicts, unusable
+from nbkit.capture.raw.vector_math import settle_vector_math
 from nbkit.capture.replay.isolated import isolated
 from nbkit.capture.replay.reference import Function
 from nbkit.capture.scope.call_numbers import CallNumbers, checked_calls
@@ -91,6 +92,7 @@ def opreplay(  # noqa: PLR0913  options of a verb, by keyword
     captured = CallFolder(_path(folder), parameter_reader(parameters))
     runner = CallRunner(captured.content, _state(captured), _device(device), warmup, repeats)
     verdicts = Verdicts(against, runner, tolerances, threshold)
+    settle_vector_math()
     replay = Replay(captured, wanted, allowed, runner, verdicts)
     if export is not None:
         export_calls(captured, wanted, export)
