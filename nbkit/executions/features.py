@@ -17,6 +17,9 @@ BLOCK = 4096
 PROJECTIONS = 6
 SYMMETRIC = 3
 SEED = 20_250
+# Elements by which a tensor is told from one of few values, and what spreads them: no two steps between them are equal
+# to a multiple of a row.
+SAMPLE, GOLDEN = 64, (5**0.5 - 1) / 2
 # Elements that are widened at a time, in blocks.
 PIECE = 8 * BLOCK
 # Random signs of so many blocks are made at once.
@@ -140,11 +143,19 @@ def _reduced(flat: Array, scale: float) -> _Reduced:
     return _Reduced(scale, count, total, absolute, square, least, most, nan_count, inf_count, projected)
 
 
+@lru_cache(maxsize=1_000)
+def sample_places(count: int) -> list[int]:
+    """Returns at most 64 places among so many, in order, all apart by other steps: equal steps may meet one column."""
+    if count <= SAMPLE:
+        return list(range(count))
+    return sorted({int(count * (number * GOLDEN % 1)) for number in range(SAMPLE)})
+
+
 def _distinct(flat: Array, finite: int) -> int:
-    """Returns how many values there are among every so many-th of the finite elements."""
-    wanted = range(0, finite, max(finite // 64, 1))[:64]
+    """Returns how many values there are among a sample of the finite elements."""
+    wanted = sample_places(finite)
     if finite == len(flat):
-        return len(set(flat[wanted.start : wanted.stop : wanted.step].tolist()))
+        return len(set(flat[wanted].tolist()))
     found, before, at = set(), 0, 0
     for start in range(0, len(flat), PIECE):
         piece = flat[start : start + PIECE]

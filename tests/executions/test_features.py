@@ -68,3 +68,11 @@ def test_a_tensor_of_many_pieces_has_the_features_of_the_whole():
     assert (found.inf_count, found.distinct) == (10_000, 64)
     assert (found.mean, found.rms) == pytest.approx((finite.mean(), np.sqrt((finite**2).mean())))
     assert (found.min, found.max) == (finite.min(), finite.max())
+
+
+@pytest.mark.parametrize("shape", [(2, 64, 97), (64, 128), (128, 64), (7, 4_096)])
+def test_a_constant_column_makes_no_constant_tensor(shape):
+    values = np.random.default_rng(0).standard_normal(shape)
+    for column in (0, shape[-1] - 1):
+        values[..., column] = 0
+        assert features_of(values).distinct > 60

@@ -1,6 +1,7 @@
 """opalign: what its sides may be, and what it says of those that cannot be used."""
 
 import copy
+from functools import partial
 
 import pytest
 import torch
@@ -44,6 +45,50 @@ def test_a_model_agrees_with_its_exported_one(way):
     assert trace.meta["first_divergence"] is None and not trace.meta["error"]
 
 
+class Cache:
+    """Holds tensors, as caches of keys and values do; no library has told torch.export of it."""
+
+    def __init__(self, keys: torch.Tensor) -> None:
+        self.layers = [{"keys": keys}]
+
+
+class Caching(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.inner = model()
+
+    def forward(self, x: torch.Tensor, scale: float = 1.0) -> tuple[torch.Tensor, Cache]:
+        keys = self.inner[0](x)
+        return self.inner(x) * scale, Cache(keys)
+
+
+@pytest.mark.parametrize("way", ["export", "onnx", "onnxruntime"])
+def test_a_model_that_returns_objects_of_a_library_is_exported(way):
+    for package in ("onnx", "onnxruntime", "onnxscript"):
+        pytest.importorskip(package)
+    caching = Caching()
+    trace = nbkit.opalign(caching, way, inputs={"x": X, "scale": 2.0})
+    assert trace.meta["first_divergence"] is None and not trace.meta["error"]
+    assert trace.frames["results"].query("is_output").groupby("side").size().tolist() == [2, 2]
+    assert "forward" not in vars(caching) and isinstance(caching(X)[1], Cache)
+
+
+def test_a_loss_is_paired_whatever_it_is_made_of():
+    target = torch.tensor([0, 3, 1])
+
+    def by_rows(x: torch.Tensor) -> torch.Tensor:
+        scores = torch.log_softmax(model()(x), -1)
+        return -(scores * torch.nn.functional.one_hot(target, 4)).sum(-1).mean()
+
+    def by_cross_entropy(x: torch.Tensor) -> torch.Tensor:
+        return torch.nn.functional.cross_entropy(model()(x), target)
+
+    trace = nbkit.opalign(by_cross_entropy, by_rows, inputs=[X])
+    assert trace.meta["first_divergence"] is None
+    smoothed = partial(torch.nn.functional.cross_entropy, target=target, label_smoothing=0.01)
+    assert nbkit.opalign(by_cross_entropy, lambda x: smoothed(model()(x)), inputs=[X]).meta["first_divergence"]
+
+
 def test_two_recorded_steps_are_aligned():
     with nbkit.optrace(values="stats") as step:
         model()(X)
@@ -56,6 +101,7 @@ def test_a_side_that_fails_keeps_the_other():
     trace = nbkit.opalign(model(), torch.nn.Linear(5, 4), inputs=[X])
     assert not trace.meta["complete"]
     assert trace.meta["error"].startswith("the right one ended early: ")
+    assert trace.meta["first_divergence"] is None  # the rest is missing, not different
     assert "left" in set(trace.frames["results"]["side"])
 
 

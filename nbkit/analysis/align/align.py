@@ -8,17 +8,20 @@ from nbkit.analysis.align.differing import differing
 from nbkit.analysis.align.errors import Local, LocalErrors, error_of
 from nbkit.analysis.align.events import Event, events
 from nbkit.analysis.align.matches import Match, Matches
-from nbkit.analysis.align.matching.by_context import match_names, match_neighbours, match_structure
+from nbkit.analysis.align.matching.by_context import (
+    match_names,
+    match_neighbours,
+    match_outputs,
+    match_structure,
+)
 from nbkit.analysis.align.matching.by_part import match_parts
 from nbkit.analysis.align.matching.by_position import match_positions
-from nbkit.analysis.align.matching.by_value import match_values, tolerance_of
+from nbkit.analysis.align.matching.by_value import match_values, same_of, tolerance_of
 from nbkit.analysis.align.matching.neutral import neutral_matches
 from nbkit.analysis.align.side import Side
 from nbkit.analysis.align.state import state_of
 from nbkit.executions.execution import Execution
 
-# Errors up to so many eps are rounding, where that is all there is to go by.
-SAME = 64.0
 # State is no result of computing: it is copied, cast, or folded by an exporter.
 COPY = 4.0
 
@@ -64,6 +67,7 @@ def align(left: Execution, right: Execution) -> Alignment:
     match_names(*sides, matches)
     match_positions(*sides, matches)
     matches.remove([*neutral_matches(*sides, matches)])
+    match_outputs(*sides, matches)
     match_neighbours(*sides, matches)
     match_parts(*sides, matches, tolerance)
     measured = LocalErrors(*sides)
@@ -120,7 +124,7 @@ def _doubted(left: Side, right: Side, matches: Matches, local: dict[int, Local])
     They differ by more than the ops since the nearest other ones may add, or they follow from such a match and are no
     nearer than rounding. Where nothing can be computed again, errors beyond rounding are what tells.
     """
-    same = min(SAME * max(left.coarsest, right.coarsest), tolerance_of(left, right) / 2)
+    same = same_of(left, right)
     doubtful: set[int] = set()
     for match in sorted(matches.all, key=lambda match: match.right):
         if not match.agrees and matches.left_of[match.right] is match:

@@ -10,7 +10,8 @@ def differing(left: Side, right: Side, matches: Matches) -> tuple[set[int], set[
     """Returns the results of each side that differ.
 
     A result that leads to one that agrees is another way to the same; one that leads to no output changes nothing. That
-    a part agrees is no good end for the whole where another part differs.
+    a part agrees is no good end for the whole where another part differs; that an output agrees which proves nothing,
+    such as a loss, is a good end for what is made of results that agree alone.
     """
     return _differing(left, matches, 0), _differing(right, matches, 1)
 
@@ -20,6 +21,7 @@ def _differing(side: Side, matches: Matches, which: int) -> set[int]:
     as_whole = {match.right if which else match.left for match in matches.all if match.agrees and match.part is None}
     found: set[int] = set()
     leads, ends = [False] * len(side), set(side.execution.outputs.values())
+    reaches, is_clean = _reaches(side, agreeing), _clean(side, agreeing, set(matches.of(which)))
     for number in range(len(side) - 1, -1, -1):
         readers = side.execution.readers[number]
         if any(reader in found and side.does[reader] in SLICING for reader in readers):
@@ -33,8 +35,31 @@ def _differing(side: Side, matches: Matches, which: int) -> set[int]:
         # nor are those of what nobody reads, such as the mean that a norm returns beside its result.
         is_proof = agrees and bool(side.is_telling[number]) and number in ends
         leads[number] = is_proof or any(leads[reader] for reader in onward)
-        if not agrees and not leads[number] and side.has_features[number] and number in ends:
+        is_another_way = leads[number] or (reaches[number] and is_clean[number])
+        if not agrees and not is_another_way and side.has_features[number] and number in ends:
             found.add(number)
+    return found
+
+
+def _reaches(side: Side, agreeing: set[int]) -> list[bool]:
+    """Returns whether a result is made into outputs that all agree; into one at least."""
+    outputs = set(side.execution.outputs.values())
+    good, bad = [False] * len(side), [False] * len(side)
+    for number in range(len(side) - 1, -1, -1):
+        readers = side.execution.readers[number]
+        good[number] = (number in outputs and number in agreeing) or any(good[reader] for reader in readers)
+        bad[number] = (number in outputs and number not in agreeing) or any(bad[reader] for reader in readers)
+    return [one and not other for one, other in zip(good, bad, strict=True)]
+
+
+def _clean(side: Side, agreeing: set[int], matched: set[int]) -> list[bool]:
+    """Returns whether a result agrees, or is made of such alone, with numbers and masks that prove nothing."""
+    found: list[bool] = []
+    for number, result in enumerate(side.results):
+        is_made = (
+            all(found[source] for source in result.sources) if result.kind == "op" else not side.is_telling[number]
+        )
+        found.append(number in agreeing or (is_made and number not in matched))
     return found
 
 

@@ -41,8 +41,10 @@ def events(
     found += _local_events(left, right, matches, differs, local)
     shown = {event.match.right for event in found if event.match is not None}
     found += [event for event in _nan_events(left, right, matches) if event.right[-1] not in shown]
-    # What one side alone has is how it gets there, unless nothing else says where a difference comes from.
-    found = found or alone_events(left, right, matches, differs)
+    # What one side alone has is how it gets there, unless nothing else says where a difference comes from; and of a
+    # side that ended early the rest is missing.
+    if not found and not left.execution.error and not right.execution.error:
+        found = alone_events(left, right, matches, differs)
     return sorted(found, key=lambda event: event.order)
 
 

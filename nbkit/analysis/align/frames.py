@@ -165,9 +165,11 @@ def _reason(alignment: Alignment, which: int, number: int) -> tuple[str, str] | 
         readers = dict.fromkeys(side.results[reader].op for reader in side.execution.readers[number])
         return "constant", f"a constant that {', '.join(filter(None, readers))} reads"
     into = _folded_into(alignment, which, number)
-    if into is None or result.kind != "op":
+    if into is None or result.kind == "input":
         return None
     made = other.results[into]
+    if result.kind != "op":  # such as a bias of zeros, which an exporter leaves out
+        return "folded", f"{made.op or made.name} of the {name} has it inside"
     if made.kind != "op":
         return "folded", f"a step to what the {name} has as the {made.kind} {made.name}"
     return "folded", f"a step inside {made.op or made.name} of the {name}"

@@ -13,6 +13,7 @@ import torch
 from torch.export.graph_signature import InputKind, TensorArgument
 from torch.utils._pytree import tree_leaves
 
+from nbkit.capture.executions.names import returning_tensors
 from nbkit.errors import OptionError, first_line
 
 Array = npt.NDArray[np.generic]
@@ -45,9 +46,10 @@ def exported_onnx(
     onnxscript is missing, if the module cannot be exported, or if an input of the model belongs to no argument.
     """
     name = type(module).__name__
-    try:
+
+    def export() -> Any:
         with _muted():
-            program = torch.onnx.export(
+            return torch.onnx.export(
                 module,
                 args,
                 kwargs=dict(kwargs or {}),
@@ -56,6 +58,15 @@ def exported_onnx(
                 optimize=optimize,
                 opset_version=opset,
             )
+
+    try:
+        try:
+            program = export()
+        except ImportError:
+            raise
+        except Exception:
+            with returning_tensors(module):
+                program = export()
     except ImportError as error:
         raise OptionError(
             f"Exporting {name} needs the packages onnx and onnxscript: pip install 'nbkit-torch[onnx]'."

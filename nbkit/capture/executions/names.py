@@ -2,7 +2,9 @@
 
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import fields, is_dataclass
+from functools import wraps
 from typing import Any
 
 from torch import Tensor, nn
@@ -36,6 +38,25 @@ def named_outputs(value: Any) -> list[Named]:
     if isinstance(value, Mapping):
         return [named for key, item in value.items() for named in _tensors(str(key), item)]
     return [(name.removeprefix("."), tensor) for name, tensor in _tensors("", value)]
+
+
+@contextmanager
+def returning_tensors(module: nn.Module) -> Iterator[None]:
+    """Lets a module return its tensors alone, by name: torch.export knows no caches and other objects of a library."""
+    own, forward = vars(module).get("forward"), module.forward
+
+    @wraps(forward)
+    def returned(*args: Any, **kwargs: Any) -> dict[str, Tensor]:
+        return dict(named_outputs(forward(*args, **kwargs)))
+
+    module.forward = returned
+    try:
+        yield
+    finally:
+        if own is None:
+            del module.forward
+        else:
+            module.forward = own
 
 
 def _tensors(path: str, value: Any, depth: int = DEPTH) -> Iterator[Named]:

@@ -1,5 +1,6 @@
 """Turns a model into what torch.export or torch.compile makes of it."""
 
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -7,6 +8,7 @@ import torch
 from torch import nn
 from torch.export import ExportedProgram
 
+from nbkit.capture.executions.names import returning_tensors
 from nbkit.errors import OptionError, first_line
 
 
@@ -15,9 +17,20 @@ def exported(model: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Expo
     if not isinstance(model, nn.Module):
         raise OptionError(f"only a module can be exported, and this is a {type(model).__name__}.")
     try:
+        return _exported(model, args, kwargs)
+    except Exception:
+        try:
+            with returning_tensors(model):
+                return _exported(model, args, kwargs)
+        except Exception as error:
+            reason = first_line(error)
+            raise OptionError(f"{type(model).__name__} cannot be exported by torch.export: {reason}") from error
+
+
+def _exported(model: nn.Module, args: Sequence[Any], kwargs: Mapping[str, Any]) -> ExportedProgram:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)  # torch's own words to its developers
         program: ExportedProgram = torch.export.export(model, tuple(args), dict(kwargs)).run_decompositions()
-    except Exception as error:
-        raise OptionError(f"{type(model).__name__} cannot be exported by torch.export: {first_line(error)}") from error
     return program
 
 

@@ -7,6 +7,7 @@ import numpy as np
 
 from nbkit.analysis.align.errors import error_in_order
 from nbkit.analysis.align.matches import Match, Matches
+from nbkit.analysis.align.matching.by_value import same_of
 from nbkit.analysis.align.relations import in_order
 from nbkit.analysis.align.side import Side
 from nbkit.analysis.graph_match.pairs import groups, if_single
@@ -29,6 +30,22 @@ def match_names(left: Side, right: Side, matches: Matches) -> None:
             continue
         if left.numel[result.result_id] == right.numel[partner]:
             add_match(left, right, result.result_id, partner, "name", matches)
+
+
+def match_outputs(left: Side, right: Side, matches: Matches) -> None:
+    """Adds matches of outputs in the same place with equal values that are no proof elsewhere, such as losses."""
+    ours, theirs = left.execution.outputs, right.execution.outputs
+    if len(ours) == len(theirs):
+        pairs = [*zip(ours.values(), theirs.values(), strict=True)]
+    else:
+        pairs = [(number, theirs[name]) for name, number in ours.items() if name in theirs]
+    for first, second in pairs:
+        is_new = first not in matches.right_of or second not in matches.left_of
+        if is_new and left.numel[first] == right.numel[second]:
+            error = error_in_order(left, right, first, second)
+            if error is not None and error <= same_of(left, right):
+                relation = in_order(left.results[first].shape, right.results[second].shape)
+                matches.add(Match(first, second, "name", relation, agrees=True))
 
 
 def match_neighbours(left: Side, right: Side, matches: Matches) -> None:

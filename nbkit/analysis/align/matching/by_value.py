@@ -16,6 +16,7 @@ Floats = npt.NDArray[np.float64]
 # Differences between executions that are noise, over the coarsest eps: it adds up from layer to layer.
 NOISE = 8192.0
 LEAST_TOLERANCE, MOST_TOLERANCE = 1e-7, 0.06
+SAME = 64.0
 # A copy of a result with a partner differs from it by a cast alone.
 CAST = 4.0
 # Statistics of the same tensor differ by up to so many eps.
@@ -38,6 +39,11 @@ def tolerance_of(left: Side, right: Side) -> float:
     """Returns the relative error up to which two results count as the same."""
     eps = max(left.coarsest, right.coarsest)
     return min(NOISE * eps, MOST_TOLERANCE) if eps else LEAST_TOLERANCE
+
+
+def same_of(left: Side, right: Side) -> float:
+    """Returns the relative error up to which a difference is rounding, where that is all there is to go by."""
+    return min(SAME * max(left.coarsest, right.coarsest), tolerance_of(left, right) / 2)
 
 
 def match_values(left: Side, right: Side, matches: Matches, tolerance: float) -> None:

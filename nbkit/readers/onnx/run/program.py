@@ -119,9 +119,10 @@ def built(
     graph.name = "graph"
     graph.node.extend(nodes)
     graph.input.extend(inputs)
-    for name in outputs:
+    wanted = [*outputs]
+    for name in wanted:
         graph.output.add().name = name
-    used = {name for node in nodes for name in reads(node)}
+    used = {*wanted, *(name for node in nodes for name in reads(node))}  # an initializer may be an output
     borrowed = {name: array for name, array in program.arrays.items() if name in used}
     graph.initializer.extend(tensor for name, tensor in program.tensors.items() if name in used)
     graph.sparse_initializer.extend(tensor for name, tensor in program.sparse.items() if name in used)

@@ -92,3 +92,9 @@ def test_an_unknown_level_is_refused():
         OptionError, match=r"optimized='extendet' is no level of onnxruntime; did you mean 'extended'\?"
     ):
         onnx_execution(CONV, [floats(1, 4, 8, 8)], optimized="extendet")
+
+
+def test_an_initializer_may_be_an_output():
+    small = model([node("Neg", "x", "y")], [value("x", [2])], "y w", {"w": np.float32([3, 4])})
+    execution = onnx_execution(small, [np.float32([1, 2])], optimized="all")
+    assert [execution.value(number).tolist() for number in execution.outputs.values()] == [[-1, -2], [3, 4]]
