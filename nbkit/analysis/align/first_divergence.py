@@ -7,6 +7,7 @@ import numpy as np
 
 from nbkit.analysis.align.align import Alignment
 from nbkit.analysis.align.events import Event
+from nbkit.analysis.align.kinds.arguments import other_number
 from nbkit.analysis.align.kinds.casts import cast_and_back
 from nbkit.analysis.align.kinds.find import kind_of
 from nbkit.analysis.align.kinds.read import kind_of_read
@@ -172,11 +173,14 @@ def module_of(side: Side, number: int) -> str | None:
 
 def kind_of_event(alignment: Alignment, event: Event) -> Kind | None:
     """Returns the kind of a beginning; null where there is no pair, or no kind explains it."""
+    kind = cast_and_back(alignment, event) or kind_of_read(alignment, event) or _kind_of_values(alignment, event)
+    return kind or other_number(alignment, event)
+
+
+def _kind_of_values(alignment: Alignment, event: Event) -> Kind | None:
     left, right, match = alignment.left, alignment.right, event.match
     if match is None:
         return None
-    if (kind := cast_and_back(alignment, event) or kind_of_read(alignment, event)) is not None:
-        return kind
     values = left.value(match.left), right.value(match.right)
     if values[0] is None or values[1] is None or match.relation is None:
         return None

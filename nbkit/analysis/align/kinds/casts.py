@@ -6,13 +6,11 @@ from typing import NamedTuple
 from nbkit.analysis.align.align import Alignment
 from nbkit.analysis.align.errors import given_matches, given_value, region_of
 from nbkit.analysis.align.events import Event
+from nbkit.analysis.align.kinds.case import LEFT_OVER
 from nbkit.analysis.align.matches import Match
 from nbkit.analysis.align.region import Array, Kind
 from nbkit.analysis.align.relations import relative_error
 from nbkit.analysis.align.side import Side
-
-# A cast explains a difference if so much of it, at most, is left without the cast.
-LEFT_OVER = 0.1
 
 
 class Cast(NamedTuple):
