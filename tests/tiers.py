@@ -135,9 +135,9 @@ FULL = (
     "test_import.py::test_the_names*",
     "simulated/test_device.py::test_importing_nbkit_registers_nothing",
     "magics/test_loading.py::test_import_alone*",
-    # Ports of a second or more whose layouts others have, too, and those that read token by token.
     # LLaMA parts at the published sizes, exported and optimized; smaller models of each kind stay in verbs/.
     "align_cases/test_onnx_opalign.py*",
+    # Ports of a second or more whose layouts others have, too, and those that read token by token.
     "align_cases/test_copying.py::*[[]llama_sample]",
     "align_cases/test_copying.py::*[[]llama_p*]",
     "align_cases/test_copying.py::*[[]phi3_split]",
