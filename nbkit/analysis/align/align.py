@@ -12,6 +12,7 @@ from nbkit.analysis.align.matching.by_context import (
     match_names,
     match_neighbours,
     match_outputs,
+    match_same_calls,
     match_structure,
 )
 from nbkit.analysis.align.matching.by_part import match_parts
@@ -70,6 +71,7 @@ def align(left: Execution, right: Execution) -> Alignment:
     match_outputs(*sides, matches)
     match_neighbours(*sides, matches)
     match_parts(*sides, matches, tolerance)
+    match_same_calls(*sides, matches)
     measured = LocalErrors(*sides)
     matches.replace(_doubted(*sides, matches, measured.of(matches, (set(), set()))))
     differs = differing(*sides, matches)

@@ -177,24 +177,40 @@ class LocalErrors:
 
     def _second_look(self, given: Mapping[int, Match], found: Mapping[int, Local]) -> dict[int, Local]:
         """Returns suspects with what is allowed where rounding of the inputs alone changes the result as much."""
-        suspects = [number for number, local in found.items() if local.allowed < local.error < np.inf]
+        suspects = [number for number, local in found.items() if self._is_suspect(given[number], local)]
         if not suspects:
             return {}
+        assert self.right.execution.recompute is not None
         read = sorted({one for number in suspects for one in found[number].read})
         # Left values are known to the rounding of their own dtype, where that is the coarser one.
         eps = {one: max(self.left.eps[given[one].left], self.right.eps[one]) for one in read}
-        changed = {one: _rounded(given_value(self.left, given[one]), eps[one], one) for one in read}
-        assert self.right.execution.recompute is not None
-        looked = {}
-        for number, value in self.right.execution.recompute(changed, suspects).items():
-            computed = with_infinities(found[number].value)
-            # Beside the left result, as the error: what is nearly zero there, such as the mean of a norm, may be noise.
-            scale = _finite_norm(computed) / (_finite_norm(given_value(self.left, given[number])) or np.inf)
-            sensitivity = relative_error(computed, with_infinities(value)) * scale
-            if np.isfinite(sensitivity):
-                allowed = max(found[number].allowed, SENSITIVITY * sensitivity)
-                looked[number] = found[number]._replace(allowed=allowed)
+        looked: dict[int, Local] = {}
+        for change in (_rounded, _grown):
+            changed = {one: change(given_value(self.left, given[one]), eps[one], one) for one in read}
+            for number, value in self.right.execution.recompute(changed, suspects).items():
+                local = looked.get(number, found[number])
+                allowed = self._allowed(given[number], local, with_infinities(value))
+                looked[number] = local._replace(allowed=max(local.allowed, allowed))
         return looked
+
+    def _is_suspect(self, match: Match, local: Local) -> bool:
+        """Returns whether an error is more than is allowed, and not for NaN or Inf; beside zeros any error is Inf."""
+        return local.allowed < local.error and (local.error < np.inf or self._is_zero(match, local))
+
+    def _is_zero(self, match: Match, local: Local) -> bool:
+        left = given_value(self.left, match)
+        return not left.any() and bool(np.isfinite(local.value).all())
+
+    def _allowed(self, match: Match, local: Local, changed: Array) -> float:
+        """Returns what a right result may be off, if its inputs changed by one rounding give another one."""
+        computed = with_infinities(local.value)
+        if self._is_zero(match, local):
+            change = _finite_norm(np.subtract(changed, computed))
+            return np.inf if _finite_norm(computed) <= SENSITIVITY * change else 0.0
+        # Beside the left result, as the error: what is nearly zero there, such as the mean of a norm, may be noise.
+        scale = _finite_norm(computed) / (_finite_norm(given_value(self.left, match)) or np.inf)
+        sensitivity = relative_error(computed, changed) * scale
+        return SENSITIVITY * sensitivity if np.isfinite(sensitivity) else 0.0
 
 
 def _finite_norm(value: Array) -> float:
@@ -249,7 +265,18 @@ def _rounded(value: Any, eps: float, number: int) -> Array:
 
     The signs are those of the result's number, whatever else is changed.
     """
-    if value.dtype.kind != "f" or not np.isfinite(value).all() or np.abs(value).max(initial=0.0) >= HUGEST:
+    if not _is_plain(value):
         return np.asarray(value)
     signs = np.random.default_rng([SEED, number]).integers(0, 2, value.shape, dtype=np.int8) * 2 - 1
     return np.asarray(value + value * (signs * np.asarray(eps, value.dtype)))
+
+
+def _grown(value: Any, eps: float, number: int) -> Array:
+    """Returns floating-point values, each larger by a rounding: what cancels in a sum adds up then."""
+    del number
+    return np.asarray(value + np.abs(value) * np.asarray(eps, value.dtype)) if _is_plain(value) else np.asarray(value)
+
+
+def _is_plain(value: Array) -> bool:
+    """Returns whether values are floating-point numbers, and no mask."""
+    return value.dtype.kind == "f" and bool(np.isfinite(value).all()) and np.abs(value).max(initial=0.0) < HUGEST

@@ -79,3 +79,44 @@ def test_an_execution_that_cannot_run_again_is_aligned_by_its_values():
     changed = [*steps[:2], ("b", "Tanh", ["a"], np.tanh(-X) * np.float32(1.5))]
     found = align(execution(*steps), execution(*changed))
     assert found.local == {} and {2} == found.differing[0]
+
+
+def test_a_wrong_op_is_named_though_its_error_is_lost_in_what_is_made_of_it():
+    """As a wrong convolution in bfloat16 beside a large residual: all that follows agrees within that dtype's noise."""
+
+    def residual(sign: int):
+        ops = dict(OPS, Mul=lambda left, right: sign * left * right)
+        product = ops["Mul"](X, W)
+        small = product * np.float32(1e-4)
+        return execution(
+            ("x", None, [], X),
+            ("layer.weight", None, [], W),
+            ("factor", None, [], np.array(1e-4, np.float32)),
+            ("product", "Mul", ["x", "layer.weight"], product),
+            ("small", "Scale", ["product", "factor"], small),
+            ("y", "Add", ["x", "small"], X + small),
+            ops=dict(ops, Scale=np.multiply),
+        )
+
+    assert first_divergence(align(residual(1), residual(1))) is None
+    first = first_divergence(align(residual(1), residual(-1)))
+    assert (first["left"]["name"], first["right"]["name"]) == ("product", "product")
+    assert first["local_error"] == 2
+
+
+def test_what_cancels_is_no_divergence():
+    """A gradient of a bias is a sum that may be zero but for rounding; a float64 side has another rest of it."""
+    values = np.concatenate([np.full(500, 0.1), np.full(500, -0.1)])[None]
+
+    def summed(dtype, rest):
+        total = np.array([[rest]], dtype)
+        return execution(
+            ("x", None, [], values.astype(dtype)),
+            ("sum", "Sum", ["x"], total),
+            ops={
+                "Sum": lambda value: np.full((1, 1), rest, dtype) + np.sum(value - values.astype(dtype)).astype(dtype)
+            },
+        )
+
+    assert first_divergence(align(summed(np.float32, 0.0), summed(np.float64, 3e-18))) is None
+    assert first_divergence(align(summed(np.float32, 0.0), summed(np.float64, 0.1))) is not None

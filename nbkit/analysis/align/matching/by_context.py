@@ -117,6 +117,33 @@ def add_match(left: Side, right: Side, first: int, second: int, evidence: str, m
     matches.add(Match(first, second, evidence, relation, agrees=_is_equal(left, right, first, second)))
 
 
+def match_same_calls(left: Side, right: Side, matches: Matches) -> None:
+    """Adds matches of what no values pair: calls of one op with the same arguments, that read the same on both sides.
+
+    What such an op gives differs by the op alone, even where it is lost in the noise of what is made of it.
+    """
+    free: dict[Hashable, list[int]] = {}
+    for number in matches.unmatched(1, len(right)):
+        result = right.results[number]
+        if result.kind == "op" and result.sources and right.is_telling[number]:
+            free.setdefault(_call(right, number, result.sources), []).append(number)
+    for number in matches.unmatched(0, len(left)):
+        result = left.results[number]
+        if result.kind != "op" or not result.sources or not left.is_telling[number]:
+            continue
+        partners = [matches.right_of.get(source) for source in result.sources]
+        if any(match is None or not match.agrees for match in partners):
+            continue
+        others = free.get(_call(left, number, [match.right for match in partners if match is not None]), [])
+        if len(others) == 1:
+            add_match(left, right, number, others[0], "name", matches)
+
+
+def _call(side: Side, number: int, sources: Iterable[int]) -> Hashable:
+    result = side.results[number]
+    return result.op, result.arguments, result.position, result.shape, tuple(sources)
+
+
 def match_structure(left: Side, right: Side, matches: Matches, differing: tuple[set[int], set[int]]) -> None:
     """Adds matches of results that differ, for want of values by the graph: same op, of matched results, of one size.
 
