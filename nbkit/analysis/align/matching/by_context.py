@@ -149,9 +149,19 @@ def match_structure(left: Side, right: Side, matches: Matches, differing: tuple[
 
     `differing` are those of each side whose values the other one has nowhere, and that lead to no result that agrees.
     """
+    _match_named_outputs(left, right, matches, differing)
     _follow(left, right, matches, differing)
     _fill_gaps(left, right, matches, differing)
     _follow(left, right, matches, differing)
+
+
+def _match_named_outputs(left: Side, right: Side, matches: Matches, differing: tuple[set[int], set[int]]) -> None:
+    """Adds matches of outputs that differ and have one name, such as the gradients of one parameter."""
+    for name, first in left.execution.outputs.items():
+        second = right.execution.outputs.get(name, -1)
+        is_free = first not in matches.right_of and second not in matches.left_of
+        if is_free and first in differing[0] and second in differing[1] and left.numel[first] == right.numel[second]:
+            add_match(left, right, first, second, "name", matches)
 
 
 def _follow(left: Side, right: Side, matches: Matches, differing: tuple[set[int], set[int]]) -> None:

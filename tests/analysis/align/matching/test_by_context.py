@@ -43,7 +43,17 @@ def test_what_differs_is_paired_along_the_dataflow():
     left = execution(("x", None, [], X), ("a", "Tanh", ["x"], A), ("b", "Neg", ["a"], -A))
     right = execution(("x", None, [], X), ("i", "Identity", ["x"], X), ("a", "Tanh", ["i"], B), ("b", "Neg", ["a"], -B))
     found = evidence(align(left, right))
-    assert (found["a", "a"], found["b", "b"]) == (("structure", False), ("structure", False))
+    assert (found["a", "a"], found["b", "b"]) == (("structure", False), ("name", False))  # an output has its name
+
+
+def test_outputs_of_one_name_are_paired_whatever_they_are_like():
+    grads = {f"grad of {name}": value for name, value in (("first", A), ("second", B))}
+    swapped = {f"grad of {name}": value * 3 for name, value in (("first", B), ("second", A))}
+    sides = [
+        execution(("x", None, [], X), *((name, "Exp", ["x"], value) for name, value in each.items()), outputs=[*each])
+        for each in (grads, swapped)
+    ]
+    assert set(evidence(align(*sides))) == {("x", "x"), *((name, name) for name in grads)}
 
 
 def test_the_canonical_order_is_that_of_the_dataflow():
