@@ -85,6 +85,8 @@ def test_a_loss_is_paired_whatever_it_is_made_of():
 
     trace = nbkit.opalign(by_cross_entropy, by_rows, inputs=[X])
     assert trace.meta["first_divergence"] is None
+    wide = nbkit.opalign(by_rows, lambda x: by_rows(x).double(), inputs=[X]).alignment
+    assert wide[wide["right_dtype"] == "float64"]["relation"].tolist() == ["cast"]
     smoothed = partial(torch.nn.functional.cross_entropy, target=target, label_smoothing=0.01)
     assert nbkit.opalign(by_cross_entropy, lambda x: smoothed(model()(x)), inputs=[X]).meta["first_divergence"]
 

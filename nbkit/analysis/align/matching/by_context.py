@@ -34,17 +34,18 @@ def match_names(left: Side, right: Side, matches: Matches) -> None:
 
 def match_outputs(left: Side, right: Side, matches: Matches) -> None:
     """Adds matches of outputs in the same place with equal values that are no proof elsewhere, such as losses."""
-    ours, theirs = left.execution.outputs, right.execution.outputs
-    if len(ours) == len(theirs):
-        pairs = [*zip(ours.values(), theirs.values(), strict=True)]
+    outputs, others = left.execution.outputs, right.execution.outputs
+    if len(outputs) == len(others):
+        pairs = [*zip(outputs.values(), others.values(), strict=True)]
     else:
-        pairs = [(number, theirs[name]) for name, number in ours.items() if name in theirs]
+        pairs = [(number, others[name]) for name, number in outputs.items() if name in others]
     for first, second in pairs:
         is_new = first not in matches.right_of or second not in matches.left_of
         if is_new and left.numel[first] == right.numel[second]:
             error = error_in_order(left, right, first, second)
             if error is not None and error <= same_of(left, right):
-                relation = in_order(left.results[first].shape, right.results[second].shape)
+                ours, theirs = left.results[first], right.results[second]
+                relation = in_order(ours.shape, theirs.shape, is_cast=ours.dtype != theirs.dtype)
                 matches.add(Match(first, second, "name", relation, agrees=True))
 
 
