@@ -3,9 +3,10 @@
 import numpy as np
 
 from nbkit.analysis.align.align import Alignment
-from nbkit.analysis.align.errors import given_matches, given_value
 from nbkit.analysis.align.events import Event
-from nbkit.analysis.align.kinds.case import LEFT_OVER, number_text
+from nbkit.analysis.align.kinds.case import number_text
+from nbkit.analysis.align.kinds.rerun import explained
+from nbkit.analysis.align.matches import Match
 from nbkit.analysis.align.region import Array, Kind
 from nbkit.analysis.align.relations import relative_error
 from nbkit.analysis.align.side import Side
@@ -40,7 +41,7 @@ def other_number(alignment: Alignment, event: Event) -> Kind | None:
     ]
     if not others:
         return _argument(ours.op, theirs.op, ours.arguments, theirs.arguments)
-    return _operand(alignment, event, *others[0]) if len(others) == 1 else None
+    return _operand(alignment, match, *others[0]) if len(others) == 1 else None
 
 
 def _is_same(alignment: Alignment, first: int, second: int) -> bool:
@@ -67,26 +68,14 @@ def _argument(op: str | None, other_op: str | None, left: str | None, right: str
     return Kind(kind, f"The argument {name} of {op} is {texts[0]} on the left, {texts[1]} on the right.", 0.0)
 
 
-def _operand(alignment: Alignment, event: Event, first: int, second: int) -> Kind | None:
+def _operand(alignment: Alignment, match: Match, first: int, second: int) -> Kind | None:
     """Returns the kind of the one number that both ops read, each another one, if they agree when it is the same."""
-    left, right, match = alignment.left, alignment.right, event.match
+    left, right = alignment.left, alignment.right
     values = left.execution.value(first), right.execution.value(second)
-    local = None if match is None else alignment.local.get(match.right)
-    recompute = right.execution.recompute
-    if match is None or match.relation is None or local is None or recompute is None or not local.error > 0:
-        return None
     if values[0] is None or values[1] is None or values[0].size != 1 or values[1].size != 1:
         return None
-    given = given_matches(left, right, alignment.matches, alignment.differing)
-    read: dict[int, Array] = {one: given_value(left, pair) for one, pair in given.items() if one != match.right}
-    found = recompute({**read, second: values[0].reshape(values[1].shape)}, [match.right])
-    expected = left.execution.value(match.left)
-    if match.right not in found or expected is None:
-        return None
-    error = relative_error(*match.relation.views(expected, found[match.right]))
-    if error > LEFT_OVER * local.error:
-        return None
-    return _number(left, match.left, values[0], values[1], error / local.error)
+    rest = explained(alignment, match, {second: values[0].reshape(values[1].shape)})
+    return None if rest is None else _number(left, match.left, values[0], values[1], rest)
 
 
 def _constant(alignment: Alignment, first: int, second: int) -> Kind | None:
@@ -104,7 +93,7 @@ def _constant(alignment: Alignment, first: int, second: int) -> Kind | None:
     return None
 
 
-def _number(side: Side, reader: int, left: Array, right: Array, explained: float) -> Kind | None:
+def _number(side: Side, reader: int, left: Array, right: Array, rest: float) -> Kind:
     """Names a number by what is done with it: an epsilon is added before a root is taken."""
     numbers = [float(np.real(value.reshape(-1)[0])) for value in (left, right)]
     roots = [side.does[one] for one in side.execution.readers[reader]]
@@ -116,4 +105,4 @@ def _number(side: Side, reader: int, left: Array, right: Array, explained: float
         kind, what = "scale", f"The number by which {op} scales"
     else:
         kind, what = "argument", f"The number that {op} reads"
-    return Kind(kind, f"{what} is {texts[0]} on the left, {texts[1]} on the right.", explained)
+    return Kind(kind, f"{what} is {texts[0]} on the left, {texts[1]} on the right.", rest)

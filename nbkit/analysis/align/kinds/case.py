@@ -16,8 +16,6 @@ T = TypeVar("T")
 # What a kind may leave of a difference, by the coarsest dtype: of float32, float16 and bfloat16.
 LIMITS = ((1e-6, 0.01), (2e-3, 0.03), (np.inf, 0.1))
 MOST_LEFT = 0.2
-# What runs again explains a difference if so much of it, at most, is left.
-LEFT_OVER = 0.1
 # A difference that is less than this many eps of the values is rounding.
 CLEAR = 1.0
 SAMPLE = 2048

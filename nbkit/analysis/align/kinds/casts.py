@@ -6,10 +6,9 @@ from typing import NamedTuple
 from nbkit.analysis.align.align import Alignment
 from nbkit.analysis.align.errors import given_matches, given_value, region_of
 from nbkit.analysis.align.events import Event
-from nbkit.analysis.align.kinds.case import LEFT_OVER
+from nbkit.analysis.align.kinds.rerun import explained
 from nbkit.analysis.align.matches import Match
 from nbkit.analysis.align.region import Array, Kind
-from nbkit.analysis.align.relations import relative_error
 from nbkit.analysis.align.side import Side
 
 
@@ -26,27 +25,17 @@ def cast_and_back(alignment: Alignment, event: Event) -> Kind | None:
 
     The right ops run again from the left one's values; `explained` is what that leaves of the difference.
     """
-    match, recompute = event.match, alignment.right.execution.recompute
-    local = None if match is None else alignment.local.get(match.right)
-    if match is None or match.relation is None or local is None or recompute is None or not local.error > 0:
+    match, left, right = event.match, alignment.left, alignment.right
+    if match is None:
         return None
-    left, right, matches = alignment.left, alignment.right, alignment.matches
-    given = given_matches(left, right, matches, alignment.differing)
+    given = given_matches(left, right, alignment.matches, alignment.differing)
     same = {number: one for number, one in given.items() if one.agrees}
     ends = (left, match.left, {one.left: one for one in same.values()}), (right, match.right, same)
     for side, end, known in ends:
         casts = list(_casts(side, end, known))
-        if not casts:
-            continue
-        values = {number: given_value(left, one) for number, one in given.items()}
-        values |= dict(_right_value(alignment, cast, side is right) for cast in casts)
-        found = recompute({number: value for number, value in values.items() if number != match.right}, [match.right])
-        expected = left.execution.value(match.left)
-        if match.right not in found or expected is None:
-            continue
-        error = relative_error(*match.relation.views(expected, found[match.right]))
-        if error <= LEFT_OVER * local.error:
-            return _kind(alignment, casts[0], side is right, error / local.error)
+        instead = dict(_right_value(alignment, cast, side is right) for cast in casts)
+        if casts and (rest := explained(alignment, match, instead)) is not None:
+            return _kind(alignment, casts[0], side is right, rest)
     return None
 
 
@@ -95,9 +84,9 @@ def _right_value(alignment: Alignment, cast: Cast, is_right: bool) -> tuple[int,
     return cast.read.right, cast.read.relation.to_right(value.reshape(left.results[cast.read.left].shape))
 
 
-def _kind(alignment: Alignment, cast: Cast, is_right: bool, explained: float) -> Kind:
+def _kind(alignment: Alignment, cast: Cast, is_right: bool, rest: float) -> Kind:
     which, side = ("right", alignment.right) if is_right else ("left", alignment.left)
     dtype, name = side.results[cast.number].dtype, side.results[side.results[cast.number].sources[0]].name
     message = f"The {which} one alone casts {name} to {dtype} and back; without that cast they agree."
     at = (None, cast.number) if is_right else (cast.number, None)
-    return Kind("accumulation_dtype", message, explained, at)
+    return Kind("accumulation_dtype", message, rest, at)
