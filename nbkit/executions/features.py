@@ -17,8 +17,8 @@ BLOCK = 4096
 PROJECTIONS = 6
 SYMMETRIC = 3
 SEED = 20_250
-# Elements by which a tensor is told from one of few values, and what spreads them: no two steps between them are equal
-# to a multiple of a row.
+# Elements by which a tensor is told from one of few values, and what spreads them: by the golden ratio, in steps that
+# are not all a multiple of a row.
 SAMPLE, GOLDEN = 64, (5**0.5 - 1) / 2
 # Elements that are widened at a time, in blocks.
 PIECE = 8 * BLOCK
@@ -145,7 +145,7 @@ def _reduced(flat: Array, scale: float) -> _Reduced:
 
 @lru_cache(maxsize=1_000)
 def sample_places(count: int) -> list[int]:
-    """Returns at most 64 places among so many, in order, all apart by other steps: equal steps may meet one column."""
+    """Returns at most 64 places among so many, in order, spread unevenly: equal steps may meet one column."""
     if count <= SAMPLE:
         return list(range(count))
     return sorted({int(count * (number * GOLDEN % 1)) for number in range(SAMPLE)})

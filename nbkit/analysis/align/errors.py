@@ -198,8 +198,9 @@ class LocalErrors:
         return local.allowed < local.error and (local.error < np.inf or self._is_zero(match, local))
 
     def _is_zero(self, match: Match, local: Local) -> bool:
-        left = given_value(self.left, match)
-        return not left.any() and bool(np.isfinite(local.value).all())
+        """Returns whether the left one is all zeros, and the right one floating-point numbers beside them."""
+        is_plain = local.value.dtype.kind == "f" and bool(np.isfinite(local.value).all())
+        return is_plain and not given_value(self.left, match).any()
 
     def _allowed(self, match: Match, local: Local, changed: Array) -> float:
         """Returns what a right result may be off, if its inputs changed by one rounding give another one."""

@@ -1,7 +1,7 @@
 """Calls each vectorized function of the CPU once before a step is recorded, as torch may get its first call wrong.
 
 MKL chooses the kernel of such a function when it is first called. Where several threads make that call together, as for
-a large tensor, one of them may run a kernel of low accuracy: `sin` of a new process was off by 1.5e-4 in 9 of 60 runs
+a large tensor, one of them may run a kernel of low accuracy: the first `cos` was off by 1.5e-4 in 9 of 60 processes
 on two threads (https://github.com/pytorch/pytorch/issues/188792). A second run differs then, and so does a comparison.
 """
 

@@ -68,3 +68,13 @@ def test_a_pair_measured_with_others_has_the_metrics_it_has_alone(factor):
         error = np.abs((finite.astype(np.float32) * np.float32(factor)).astype(np.float64) - finite)
         assert row["max_abs_error"] == error.max()
         assert row["mean_abs_error"] == pytest.approx(error.sum() / value.size)
+
+
+def test_a_mask_beside_one_that_lets_nothing_through_is_compared():
+    def masked(op):
+        mask = ops[op](X)
+        return Side(execution(("x", None, [], X), ("mask", op, ["x"], mask), ops=ops))
+
+    ops = {"More": lambda value: value > 10, "Less": lambda value: value < 10}
+    found = LocalErrors(masked("More"), masked("Less")).of(pairs(0, 1), (set(), set()))
+    assert found[1].error == np.inf > found[1].allowed

@@ -16,6 +16,7 @@ Floats = npt.NDArray[np.float64]
 # Differences between executions that are noise, over the coarsest eps: it adds up from layer to layer.
 NOISE = 8192.0
 LEAST_TOLERANCE, MOST_TOLERANCE = 1e-7, 0.06
+# Errors up to so many eps are rounding, where that is all there is to go by.
 SAME = 64.0
 # A copy of a result with a partner differs from it by a cast alone.
 CAST = 4.0
