@@ -9,7 +9,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from nbkit.capture.audit.measures import has_plain_values
-from nbkit.capture.raw.recording import OP_FIELDS, ModuleCall, Recording
+from nbkit.capture.raw.recording import ModuleCall, Recording
 from nbkit.capture.replay.isolated import timed_isolated
 from nbkit.capture.step.function_mode import ApiMode
 from nbkit.findings.training.facts import Activation
@@ -63,9 +63,9 @@ class ActivationAudit:
     def activations(self, op_ids: np.ndarray) -> list[Activation]:
         """Returns what was seen; `op_ids` holds one per slot of recording.ops."""
         return [
-            Activation(int(op_ids[seen.slot // OP_FIELDS]), _is_zero(seen.last), _is_zero(seen.channels), seen.numel)
+            Activation(int(op_ids[seen.slot]), _is_zero(seen.last), _is_zero(seen.channels), seen.numel)
             for seen in self.seen
-            if seen.slot // OP_FIELDS < len(op_ids)
+            if seen.slot < len(op_ids)
         ]
 
 

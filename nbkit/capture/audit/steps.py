@@ -12,7 +12,7 @@ from torch.optim import Optimizer
 from nbkit.capture.audit.clipping import Clips
 from nbkit.capture.audit.measures import measured_gradient
 from nbkit.capture.audit.models import AuditedModel, Held, Update, storage_of
-from nbkit.capture.raw.recording import OP_FIELDS, Recording
+from nbkit.capture.raw.recording import Recording
 from nbkit.capture.replay.isolated import timed_isolated
 from nbkit.capture.step.optimizer_events import OptimizerEvents
 from nbkit.findings.training.facts import Skip
@@ -129,7 +129,7 @@ class RepeatedDraws:
         return [_span(op_ids[rows.start : rows.stop]) for rows in self.repeated]
 
     def _rows(self) -> int:
-        return len(self.recording.ops) // OP_FIELDS
+        return self.recording.ops.row_count
 
     def _state(self) -> bytes:
         return bytes(torch.get_rng_state().numpy())

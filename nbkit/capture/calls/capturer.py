@@ -8,7 +8,6 @@ import numpy as np
 from torch import Tensor
 
 from nbkit.capture.calls.encode import Form, NotCapturedError, captured_tensor, encoded, form_of
-from nbkit.capture.raw.recording import OP_FIELDS
 from nbkit.capture.replay.copies import mapped_call
 from nbkit.capture.replay.reference import CPU, Call
 from nbkit.errors import OptionError
@@ -114,11 +113,11 @@ class CallCapturer:
 
     def captured_calls(self, op_ids: Any) -> tuple[dict[int, CapturedCall], dict[str, Any]]:
         """Returns the captured calls by op_id, and what meta says of them; `op_ids` is -1 for a call left out."""
-        numbered = {int(op_ids[slot // OP_FIELDS]): call for slot, call in sorted(self.calls.items())}
+        numbered = {int(op_ids[slot]): call for slot, call in sorted(self.calls.items())}
         captured = {
             op_id: CapturedCall(**{**vars(call), "op_id": op_id}) for op_id, call in numbered.items() if op_id >= 0
         }
-        reasons = {str(op_ids[slot // OP_FIELDS]): reason for slot, reason in sorted(self.reasons.items())}
+        reasons = {str(op_ids[slot]): reason for slot, reason in sorted(self.reasons.items())}
         reasons.pop("-1", None)
         size = sum(call.size_bytes for call in captured.values())
         limits = {"keep": self.keep, "keep_bytes": self.keep_bytes}

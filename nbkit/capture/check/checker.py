@@ -251,7 +251,7 @@ class Checker:
         return None if finding is None else self._add(finding)
 
     def _add(self, finding: BadTensor) -> BadTensor:
-        finding.slot = len(self.recording.ops)
+        finding.slot = self.recording.ops.row_count
         self.bad.append(finding)
         return finding
 

@@ -10,7 +10,7 @@ import pandas as pd
 from nbkit.capture.check.checker import Checker
 from nbkit.capture.check.discarded import discarded
 from nbkit.capture.frames.tensor_rows import dtype_text, sizes_text
-from nbkit.capture.raw.recording import OP_FIELDS, Recording
+from nbkit.capture.raw.recording import Recording
 from nbkit.capture.recorder.needs import check_threads
 from nbkit.capture.recorder.observer import Frames, Meta, Observer
 from nbkit.capture.recorder.recorder import Recorder
@@ -79,8 +79,8 @@ class CheckObserver(Observer):
         return self.checker.around(func, run)
 
     def frames(self, trace: Trace, ops: pd.DataFrame, op_ids: np.ndarray) -> tuple[Frames, Meta]:
-        met = [bad for bad in self.checker.bad if bad.slot // OP_FIELDS < len(op_ids)]
-        rows = op_ids[np.array([bad.slot // OP_FIELDS for bad in met], dtype=np.int64)]
+        met = [bad for bad in self.checker.bad if bad.slot < len(op_ids)]
+        rows = op_ids[np.array([bad.slot for bad in met], dtype=np.int64)]
         self.bad = pd.DataFrame(
             {
                 "op_id": rows,

@@ -24,7 +24,7 @@ from nbkit.capture.cost.op_costs import OpCosts
 from nbkit.capture.cost.saved_tensors import SavedTensors
 from nbkit.capture.cost.storages import BEFORE, BUFFER, GRADIENT, INPUT, PARAMETER, STATE, TEMPORARY, Storage, Storages
 from nbkit.capture.raw.patching import Patch
-from nbkit.capture.raw.recording import ACCUMULATE, NOTHING_YET, OP_FIELDS, OPTIMIZER_CODE, Recording, current_node
+from nbkit.capture.raw.recording import ACCUMULATE, OPTIMIZER_CODE, Recording, current_node
 from nbkit.capture.recorder.observer import Frames, Meta, Observer
 from nbkit.capture.step.module_calls import ModuleCalls
 from nbkit.devices.device import Device
@@ -123,10 +123,10 @@ class CostObserver(Observer):
         return _device_of if func is DEVICE else run
 
     def _place(self) -> int:
-        return len(self.recording.ops) // OP_FIELDS
+        return self.recording.ops.row_count
 
     def _drop(self, slot: int) -> None:
-        self.recording.ops[slot * OP_FIELDS : (slot + 1) * OP_FIELDS] = NOTHING_YET
+        self.recording.ops.clear_row(slot)
 
     def is_in_optimizer(self) -> bool:
         return self.recording.code == OPTIMIZER_CODE

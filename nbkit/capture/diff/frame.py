@@ -7,7 +7,6 @@ import numpy as np
 import pandas as pd
 
 from nbkit.capture.diff.pair import Row
-from nbkit.capture.raw.recording import OP_FIELDS
 from nbkit.capture.scope.phases import PHASES
 from nbkit.numerics.metrics import COUNTS, Metrics
 from nbkit.numerics.precision import Array
@@ -26,9 +25,7 @@ def diffs_frame(
     `op_ids` holds one for every slot of Recording.ops, -1 where the op is not in `ops`. The columns `from_ops` are
     those of the op; others come from the row.
     """
-    ids = (
-        op_ids[np.array([row["slot"] for row in rows], dtype=np.int64) // OP_FIELDS] if rows else np.zeros(0, np.int64)
-    )
+    ids = op_ids[np.array([row["slot"] for row in rows], dtype=np.int64)] if rows else np.zeros(0, np.int64)
     wanted = ids >= 0
     if not phases.issuperset(PHASES):
         wanted[wanted] = ops["phase"].isin(phases).to_numpy()[ids[wanted]]

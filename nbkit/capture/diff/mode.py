@@ -45,12 +45,12 @@ class DiffMode(BelowMode):
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
         if has_dtensor_type(types):  # the ops that it runs on the shards of this process come next
-            self.slot_of_shards = len(self.recording.ops)
+            self.slot_of_shards = self.recording.ops.row_count
             return NotImplemented
         if (out := self.decomposed(func, args, kwargs)) is not NotImplemented:
             return out
         traits = self.traits(func)
-        is_below = self.slot_of_shards == len(self.recording.ops)
+        is_below = self.slot_of_shards == self.recording.ops.row_count
         if is_below and (is_shape_question(types) or traits.packet in UNINITIALISED):
             return func(*args, **kwargs)
         reason = self.call_scope.why_not(traits) or self._not_sampled(traits)
@@ -80,7 +80,7 @@ class DiffMode(BelowMode):
         return tell
 
     def _row(self, traits: OpTraits, status: str, message: str, actual: Tensor | None = None) -> None:
-        self.judge.add_row(len(self.recording.ops), traits, "output", 0, actual, status=status, message=message)
+        self.judge.add_row(self.recording.ops.row_count, traits, "output", 0, actual, status=status, message=message)
 
     def _prepare(self, traits: OpTraits, args: Any, kwargs: Any, tensors: list[Tensor]) -> Call | None:
         if self._has_no_values(tensors):
@@ -119,7 +119,7 @@ class DiffMode(BelowMode):
         return without or is_nested
 
     def _compare(self, traits: OpTraits, call: Call, out: Any, arguments: tuple[Any, Any]) -> None:
-        slot = len(self.recording.ops)
+        slot = self.recording.ops.row_count
         if call.origin is not None:
             call.origin.has_run()
         actual = Results(out, written_tensors(traits, *arguments), traits.values)

@@ -20,7 +20,7 @@ from nbkit.capture.diff.shadow.reference_run import other_run
 from nbkit.capture.diff.shadow.shadow_run import ShadowRun
 from nbkit.capture.diff.shadow.trace_run import TraceRun
 from nbkit.capture.frames.selection import Selection
-from nbkit.capture.raw.recording import OP_FIELDS, Recording
+from nbkit.capture.raw.recording import Recording
 from nbkit.capture.recorder.observer import Frames, Meta, Observer
 from nbkit.capture.recorder.recorder import Recorder
 from nbkit.capture.replay.isolated import isolated
@@ -166,7 +166,7 @@ class DiffObserver(Observer):
     def frames(self, trace: Trace, ops: pd.DataFrame, op_ids: np.ndarray) -> tuple[Frames, Meta]:
         with isolated(), MutedWarnings() as muted:
             muted.run(self.judge.finish)
-        name_earlier(self.judge.rows, lambda slot: int(op_ids[slot // OP_FIELDS]))
+        name_earlier(self.judge.rows, lambda slot: int(op_ids[slot]))
         diffs = diffs_frame(self.judge.rows, op_ids, ops, self.scope.phases)
         for reason, count in (+self.mode.skipped).items():
             self.recording.skip(f"not compared: {reason}", count)

@@ -20,7 +20,7 @@ from nbkit.capture.executions.memory import Memory
 from nbkit.capture.frames.module_rows import NamedTensor, named_tensors
 from nbkit.capture.frames.tensor_rows import dtype_text
 from nbkit.capture.raw.arguments import describer
-from nbkit.capture.raw.recording import OP_FIELDS, Recording
+from nbkit.capture.raw.recording import Recording
 from nbkit.capture.recorder.observer import Frames, Meta, Observer
 from nbkit.capture.recorder.op_forms import is_hidden
 from nbkit.capture.replay.copies import tensors_in
@@ -70,7 +70,7 @@ class ExecutionObserver(Observer):
             call: Call | None = self._isolated(lambda: self.begin(traits, args, kwargs))
             out = run(*args, **kwargs)
             if call is not None:
-                call.slot = len(self.recording.ops) // OP_FIELDS
+                call.slot = self.recording.ops.row_count
                 self._isolated(lambda: self.end(call, traits, args, kwargs, out))
             return out
 
@@ -194,7 +194,7 @@ class ExecutionObserver(Observer):
 
     def _add_written(self, tensor: Tensor, pieces: list[tuple[Geometry, int]]) -> int:
         call = Call(WRITTEN_MEMORY, (pieces,), {}, tuple(result for _, result in pieces), False, self.place)
-        call.slot, call.number = len(self.recording.ops) // OP_FIELDS, len(self.calls)
+        call.slot, call.number = self.recording.ops.row_count, len(self.calls)
         self.calls.append(call)
         known = [geometry for geometry, result in pieces if result not in self.unknown]
         has_values = len(known) == len(pieces) or covers(known, geometry_of(tensor))

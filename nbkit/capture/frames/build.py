@@ -12,7 +12,6 @@ import pandas as pd
 import torch
 from torch.optim import Optimizer
 
-from nbkit.capture.frames.flat_list import FlatList
 from nbkit.capture.frames.gradient_flags import only_first
 from nbkit.capture.frames.module_rows import modules_frame, named_tensors, state_names, tensor_names
 from nbkit.capture.frames.op_rows import OpRows
@@ -37,7 +36,7 @@ def build(
 ) -> tuple[dict[str, pd.DataFrame], dict[str, Any]]:
     """Returns the frames (ops, tensors, modules, lines) and the part of meta that follows from the recording.
 
-    Beside it `failed_op_id` and, for every slot of recording.ops, the op_id in `op_ids`; -1 of one that was left out.
+    Beside it `failed_op_id` and, for every row of recording.ops, the op_id in `op_ids`; -1 of one that was left out.
     """
     rows = OpRows(recording, modules)
     # Reading values takes far longer than the calls around it: it is not their time.
@@ -112,8 +111,7 @@ def tensor_spans(recording: Recording, rows: OpRows) -> Spans:
     for thread in recording.threads:
         mine = np.flatnonzero((rows.thread == thread.number) & ~rows.is_api)
         first, inputs, outputs = (rows.integers[name][mine] for name in ("first_tensor", "inputs", "outputs"))
-        records = FlatList(thread.tensors, ("record",), recording.native).integers("record")
-        spans[thread.number] = TensorSpans(mine, first, inputs, outputs, records)
+        spans[thread.number] = TensorSpans(mine, first, inputs, outputs, thread.tensors.integers("record"))
     return spans
 
 

@@ -1,22 +1,19 @@
 """Builds the ops frame from the raw record: in call order, linked to parents, forward ops, modules and source lines."""
 
 from collections.abc import Callable
-from itertools import compress
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from nbkit.capture.frames.flat_list import FlatList
 from nbkit.capture.frames.op_names import op_name
 from nbkit.capture.frames.string_columns import followed, numbered, text_column
 from nbkit.capture.raw.recording import (
     ACCUMULATE,
-    OP_FIELDS,
+    OP_INTEGERS,
     OPTIMIZER_CODE,
     Context,
     ModuleCall,
-    OpRecord,
     Recording,
     ThreadState,
 )
@@ -25,7 +22,6 @@ from nbkit.capture.step.module_calls import ModuleCalls
 from nbkit.schema import LINES, OPS, nullable
 from nbkit.timeline.nesting import depth_levels, subtree_sums
 
-INTEGERS = "sequence node start end first_tensor inputs outputs".split()
 LEVELS = ["api", "aten"]
 PHASES = ["forward", "backward", "optimizer", "other"]
 FORWARD, BACKWARD, OPTIMIZER, OTHER = range(4)
@@ -38,38 +34,46 @@ class OpRows:
     def __init__(self, recording: Recording, modules: ModuleCalls) -> None:
         self.recording = recording
         self.modules = modules
-        raw = FlatList(recording.ops, OpRecord._fields, recording.native)
-        self.name_code, functions = raw.objects("name")
-        is_done = np.ones(raw.count, dtype=bool)
+        self.name_code, functions = recording.ops.objects("name")
+        self.is_done: np.ndarray | None = None
+        rows = self.row_of_slot = np.arange(len(self.name_code))
         if None in functions:  # a call that had not ended when the recording did
-            is_done = self.name_code != functions.index(None)
-            raw = FlatList(
-                [*compress(recording.ops, np.repeat(is_done, OP_FIELDS))], OpRecord._fields, recording.native
-            )
-            self.name_code, functions = raw.objects("name")
-        rows = np.cumsum(is_done) - 1  # row of each slot
-        integers = {name: raw.integers(name) for name in INTEGERS}
-        context, contexts = raw.objects("context")
+            is_done = self.is_done = self.name_code != functions.index(None)
+            self.name_code, functions = self.objects("name")
+            rows = np.cumsum(is_done) - 1
+            self.row_of_slot = np.where(is_done, rows, -1)
+        self.count = len(self.name_code)
+        self.integers = {name: self._done(recording.ops.integers(name)) for name in OP_INTEGERS}
+        context, contexts = self.objects("context")
         fields = np.array(contexts, dtype=np.int64).reshape(-1, len(Context._fields))
-        integers |= {name: fields[context, number] for number, name in enumerate(Context._fields)}
-        self.raw, self.integers, self.count = raw, integers, raw.count
-        self.row_of_slot = np.where(is_done, rows, -1)
-        parent = integers["parent"]
-        self.parent = np.where(parent >= 0, rows[parent // OP_FIELDS], -1) if len(rows) else parent
-        self.is_api = integers["first_tensor"] < 0
+        self.integers |= {name: fields[context, number] for number, name in enumerate(Context._fields)}
+        parent = self.integers["parent"]
+        self.parent = np.where(parent >= 0, rows[parent], -1) if len(rows) else parent
+        self.is_api = self.integers["first_tensor"] < 0
         failed = recording.failed_slot
-        self.failed = int(rows[failed // OP_FIELDS]) if failed is not None and failed // OP_FIELDS < len(rows) else -1
-        self.thread = integers["thread"]
+        self.failed = int(rows[failed]) if failed is not None and failed < len(rows) else -1
+        self.thread = self.integers["thread"]
         self.names = [op_name(function) for function in functions]
-        self.node_type, self.node_types = raw.objects("node_type")
+        self.node_type, self.node_types = self.objects("node_type")
         self.in_node = ~self.is_api & ~self._has_node_type(lambda kind: kind is None)
         self.accumulates = self.in_node & self._has_node_type(lambda kind: kind is ACCUMULATE)
         self.made_node = self._made_node()
         self.forward = self._forward()
         self.root, self.module, self.call = self._modules()
         self.source_code, self.sources = self._sources()
-        self.arguments_code, self.arguments = raw.objects("arguments")
+        self.arguments_code, self.arguments = self.objects("arguments")
         self.drop_empty_calls()
+
+    def objects(self, field: str) -> tuple[np.ndarray, list[Any]]:
+        """Returns the number of each row's object, and the objects."""
+        numbers, distinct = self.recording.ops.objects(field)
+        if self.is_done is None:
+            return numbers, distinct
+        met, numbers = np.unique(numbers[self.is_done], return_inverse=True)
+        return numbers, [distinct[number] for number in met]
+
+    def _done(self, column: np.ndarray) -> np.ndarray:
+        return column if self.is_done is None else column[self.is_done]
 
     def drop_empty_calls(self) -> None:
         """Leaves out, and counts, API calls that ran no op and returned no tensor (x.size(), torch.is_complex(x))."""
@@ -173,7 +177,7 @@ class OpRows:
 
     def _sources(self) -> tuple[np.ndarray, list[str]]:
         """Returns each row's source line as a number (its own, else its forward op's or API call's), and the texts."""
-        met, locations = self.raw.objects("location")
+        met, locations = self.objects("location")
         own = [location for location in locations if location is not None]
         # By identity: comparing code objects compares all that is in them.
         number, keys = numbered([(id(code), offset) for code, offset in own])

@@ -1,7 +1,7 @@
 """Builds columns from numbers: handles each distinct value once and takes it by its number."""
 
 from collections.abc import Collection, Hashable, Sequence
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -16,14 +16,6 @@ def numbered(values: Collection[Value]) -> tuple[np.ndarray, list[Value]]:
     """Returns the number of each value, dense from 0 in order of appearance, and the distinct values."""
     numbers = {value: number for number, value in enumerate(dict.fromkeys(values))}
     return np.fromiter(map(numbers.__getitem__, values), np.int64, len(values)), list(numbers)
-
-
-def numbered_objects(values: Sequence[Any]) -> tuple[np.ndarray, list[Any]]:
-    """Does the same for objects, told apart by identity: their own comparison may be slow or not defined."""
-    identities = list(map(id, values))
-    distinct = dict(zip(identities, values, strict=True))
-    numbers = {identity: number for number, identity in enumerate(distinct)}
-    return np.fromiter(map(numbers.__getitem__, identities), np.int64, len(values)), list(distinct.values())
 
 
 def followed(pointers: np.ndarray) -> np.ndarray:

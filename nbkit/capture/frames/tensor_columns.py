@@ -6,10 +6,9 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
-from nbkit.capture.frames.flat_list import FlatList
 from nbkit.capture.frames.string_columns import numbered
 from nbkit.capture.raw.shards import local_shard
-from nbkit.capture.raw.tensor_registry import FIELDS, TensorRegistry
+from nbkit.capture.raw.tensor_registry import TensorRegistry
 
 UNKNOWN = np.iinfo(np.int64).min  # below all keys of records, also those of tensors without storage
 
@@ -22,8 +21,8 @@ class TensorColumns:
     """
 
     def __init__(self, registry: TensorRegistry) -> None:
-        raw = FlatList(registry.fields, FIELDS, registry.native)
-        self.count = raw.count
+        raw = registry.records
+        self.count = raw.row_count
         self.fresh = raw.integers("fresh").astype(bool)
         self.storage = raw.integers("storage")
         self.requires_grad = raw.integers("requires_grad").astype(bool)

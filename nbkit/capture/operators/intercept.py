@@ -14,7 +14,7 @@ from torch._subclasses import FakeTensor
 
 from nbkit.capture.frames.selection import Selection
 from nbkit.capture.raw.conj_neg import as_bare
-from nbkit.capture.raw.recording import OP_FIELDS, Recording
+from nbkit.capture.raw.recording import Recording
 from nbkit.capture.raw.shards import has_dtensor_type, is_shape_question
 from nbkit.capture.recorder.observer import Frames, Meta, Observer
 from nbkit.capture.replay.below_mode import BelowMode
@@ -100,7 +100,7 @@ class Interceptor(Observer):
 
     def op_ids(self, slots: Sequence[int], op_ids: np.ndarray) -> np.ndarray:
         """Returns the op_id of each slot, -1 for a call that is not in `ops`."""
-        return op_ids[np.asarray(slots, dtype=np.int64) // OP_FIELDS] if len(slots) else np.zeros(0, np.int64)
+        return op_ids[np.asarray(slots, dtype=np.int64)] if len(slots) else np.zeros(0, np.int64)
 
     def frames(self, trace: Trace, ops: pd.DataFrame, op_ids: np.ndarray) -> tuple[Frames, Meta]:
         for reason, count in (+self.mode.skipped).items():
@@ -126,18 +126,18 @@ class InterceptMode(BelowMode):
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
         if has_dtensor_type(types):  # the ops that it runs on the shards of this process come next
-            self.slot_of_shards = len(self.recording.ops)
+            self.slot_of_shards = self.recording.ops.row_count
             return NotImplemented
         if (out := self.decomposed(func, args, kwargs)) is not NotImplemented:
             return out
         traits = self.traits(func)
-        is_below = self.slot_of_shards == len(self.recording.ops)
+        is_below = self.slot_of_shards == self.recording.ops.row_count
         if is_below and (is_shape_question(types) or traits.packet in UNINITIALISED):
             return func(*args, **kwargs)
         self.tool.before_each()
         reason = self.scope.why_not(traits)
         number = self.scope.numbers[traits.name] - 1
-        call = Intercepted(self, traits, args, kwargs, len(self.recording.ops), number)
+        call = Intercepted(self, traits, args, kwargs, self.recording.ops.row_count, number)
         reason = reason or _has_no_values(call.tensors()) or self.tool.refuses(call)
         if reason is not None:
             self.skipped[reason] += 1

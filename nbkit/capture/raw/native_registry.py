@@ -1,21 +1,29 @@
 """Keeps the tensor registry of a recording with the native recorder: one set of numbers for both."""
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from nbkit.capture.raw.tensor_registry import PLAIN, TensorRegistry
+from nbkit.capture.raw.flat_list import FlatList
+from nbkit.capture.raw.tensor_registry import FIELDS, PLAIN, TensorRegistry
 
 
 class NativeRegistry(TensorRegistry):
     """Numbers plain tensors in C++, by the tensor itself, and all others as TensorRegistry does."""
 
     def __init__(self, library: Any) -> None:
+        self.library = library
         super().__init__()
-        self.native = library
-        self.tensors = library.Tensors(self.fields, self.devices, self.geometries)
-        self.learn = self.number
+        self.tensors = library.Tensors(self.records, self.devices, self.geometries)
+
+    def _log(self) -> FlatList:
+        log: FlatList = self.library.TensorLog((), FIELDS)
+        return log
+
+    def _learner(self) -> Callable[[Tensor, bool], int]:
+        return self.number
 
     def forget(self, tensor: Any) -> None:
         super().forget(tensor)

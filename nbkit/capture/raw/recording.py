@@ -10,6 +10,7 @@ import numpy as np
 import torch
 
 from nbkit.capture.raw.arguments import Arguments
+from nbkit.capture.raw.flat_list import FlatList
 from nbkit.capture.raw.native_registry import NativeRegistry
 from nbkit.capture.raw.source import CodeLocation
 from nbkit.capture.raw.tensor_registry import TensorRegistry
@@ -24,7 +25,6 @@ PLAIN_CODE, OPTIMIZER_CODE, CLOSURE_CODE = 0, 1, 2
 class Context(NamedTuple):
     """Holds what stays the same over many ops; a thread holds the current one as a plain tuple."""
 
-    parent: int  # index into Recording.ops of the API call around, -1 at the top
     module_call: int  # index into Recording.module_calls, -1 outside
     code: int  # PLAIN_CODE or OPTIMIZER_CODE
     step: int
@@ -32,24 +32,26 @@ class Context(NamedTuple):
 
 
 class OpRecord(NamedTuple):
-    """Holds one call of an op. The hot path extends one flat list by these fields: small objects cost collections."""
+    """Holds one call of an op: objects, then integers. Each recorder writes the fields in this order."""
 
     name: Any  # the OpOverload, the API function, or text
     context: Any  # Context
+    node_type: Any  # class of the autograd node that ran it, None outside a backward pass; of an API call: whether it
+    # returned a tensor
+    location: CodeLocation | None
+    arguments: Arguments | None  # of an aten op
+    parent: int  # row in Recording.ops of the API call around, -1 at the top
     sequence: int  # autograd's next sequence number when it ran
     node: int  # sequence number of the autograd node that ran it, or the tensor record it accumulates into; else -1
-    node_type: Any  # class of that node, None outside a backward pass; of an API call: whether it returned a tensor
     start: int  # ns
     end: int
-    location: CodeLocation | None
     first_tensor: int  # thread.tensors from here: inputs, then outputs; -1 for API calls
     inputs: int
     outputs: int
-    arguments: Arguments | None  # of an aten op
 
 
-OP_FIELDS = len(OpRecord._fields)
-NOTHING_YET = (None,) * OP_FIELDS
+OP_OBJECTS, OP_INTEGERS = OpRecord._fields[:5], OpRecord._fields[5:]
+THREAD_TENSORS = ("record",)  # the field of ThreadState.tensors
 NO_NODE: tuple[Any, int, Any] = (None, -1, None)
 
 
@@ -90,6 +92,7 @@ class ThreadState:
         "context",
         "first_sequence",
         "ident",
+        "in_closure",
         "is_of_user",
         "module_call",
         "number",
@@ -98,7 +101,7 @@ class ThreadState:
         "tensors",
     )
 
-    def __init__(self, ident: int, number: int, parent: int = -1, is_of_user: bool = True) -> None:
+    def __init__(self, ident: int, number: int, tensors: FlatList, parent: int = -1, is_of_user: bool = True) -> None:
         self.ident = ident
         self.number = number
         self.parent = parent
@@ -106,8 +109,9 @@ class ThreadState:
         self.first_sequence = next_sequence_number()
         self.module_call = -1
         self.root = -1
-        self.tensors: list[int] = []
-        self.context: Any = (parent, -1, PLAIN_CODE, 0, number)
+        self.tensors = tensors
+        self.in_closure = False  # of an optimizer: what runs is told apart at each API call
+        self.context: Any = (-1, PLAIN_CODE, 0, number)
 
 
 class Recording:
@@ -116,16 +120,16 @@ class Recording:
     def __init__(self, native: Any | None = None) -> None:
         settle_vector_math()
         self.native = native
-        self.main = ThreadState(get_ident(), 0)
+        self.main = ThreadState(get_ident(), 0, self._numbers())
         self.threads = [self.main]  # by number
         self._here = local()  # `state` of the running thread; the number of one that has ended may come back
         self._here.state = self.main
         self._others: dict[int, ThreadState] = {}  # by ident, of threads that Python has not started
         self.recursion_limit = getrecursionlimit()
         self.lock = RLock()  # where several threads are recorded
-        # Fields of OpRecord, one call after the other. An API call takes its place when it begins, so that calls stand
-        # in call order; Nones until it has ended.
-        self.ops: list[Any] = []
+        # OpRecords. An API call takes its row when it begins, so that calls stand in call order, and writes it when it
+        # has ended.
+        self.ops: FlatList = (FlatList if native is None else native.OpLog)(OP_OBJECTS, OP_INTEGERS)
         self.registry = TensorRegistry() if native is None else NativeRegistry(native)
         self.module_calls: list[Any] = []  # plain tuples in the order of ModuleCall
         self.step = 0
@@ -136,7 +140,7 @@ class Recording:
         # The autograd node that ran the last op, its number and its class. Held until the backward pass is over, since
         # torch makes a Python object of a node at every question otherwise.
         self.last_node: tuple[Any, int, Any] = NO_NODE
-        self.failed_slot: int | None = None  # index into ops of the call that raised
+        self.failed_slot: int | None = None  # row in ops of the call that raised
         # When `sequence` of an op was read: within it, when autograd had just made its node, as in a dispatch mode;
         # after it, so that every node that autograd made for it is below; before it.
         self.sequence_read: Literal["within", "after", "before"] = "within" if native is None else "after"
@@ -159,28 +163,26 @@ class Recording:
             state = None if is_of_user else self._others.get(ident)
             if state is None:
                 parent = -1 if is_of_user else self.main.parent
-                state = ThreadState(ident, len(self.threads), parent, is_of_user)
+                state = ThreadState(ident, len(self.threads), self._numbers(), parent, is_of_user)
                 self.threads.append(state)
                 if not is_of_user:  # what is local to it may be gone at its next op
                     self._others[ident] = state
         self.update_context(state)
         return state
 
-    def reserve(self) -> int:
-        """Takes the place of a row that is written later; returns its index in `ops`."""
-        if self.native is not None:
-            slot: int = self.native.reserve(self.ops)
-            return slot
-        self.ops.extend(NOTHING_YET)
-        return len(self.ops) - OP_FIELDS
+    def _numbers(self) -> FlatList:
+        kind: Any = FlatList if self.native is None else self.native.NumberLog
+        numbers: FlatList = kind((), THREAD_TENSORS)
+        return numbers
 
     def update_context(self, thread: ThreadState) -> None:
-        """Brings the thread's context up to date after its API call, its module or the optimizer has changed."""
+        """Brings the thread's context up to date after its module or the optimizer has changed."""
         code = self.code if thread is self.main or not thread.is_of_user else PLAIN_CODE
-        if code == CLOSURE_CODE:
+        thread.in_closure = code == CLOSURE_CODE
+        if thread.in_closure:
             # An optimizer's own work runs without gradients, the closure it calls with them.
             code = PLAIN_CODE if torch.is_grad_enabled() else OPTIMIZER_CODE
-        thread.context = (thread.parent, thread.module_call, code, self.step, thread.number)
+        thread.context = (thread.module_call, code, self.step, thread.number)
 
     def skip(self, reason: str, count: int = 1) -> None:
         """Counts something that is not in the frames, so that the trace can say so."""

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 from torch.utils._python_dispatch import _disable_current_modes
 
+from nbkit.capture.raw.flat_list import FlatList
 from nbkit.capture.raw.shards import local_shard
 
 PLAIN = frozenset({Tensor, torch.nn.Parameter, torch.nn.Buffer})
@@ -27,7 +28,7 @@ class TensorRecord(NamedTuple):
     nbytes: int  # of layouts whose size does not follow from the shape; -1 otherwise, -2 if unknown
 
 
-# What the hot path keeps of each tensor in one flat list, of its geometry the number.
+# What the hot path keeps of each tensor, of its geometry the number.
 FIELDS = ("fresh", "storage", "geometry", "requires_grad")
 
 
@@ -39,10 +40,8 @@ class TensorRegistry:
     geometry. Everything is kept flat, since each small object more would cost the step time in garbage collections.
     """
 
-    native: Any | None = None  # the library that also writes to the lists
-
     def __init__(self) -> None:
-        self.fields: list[Any] = []
+        self.records = self._log()
         # Numbers of the (shape, stride, offset, dtype) met so far: a step has many tensors but few of these.
         self.geometries: dict[tuple[Any, ...], int] = {}
         self.devices: list[torch.device] = []  # of each storage
@@ -54,6 +53,9 @@ class TensorRegistry:
         self.has_complex = False  # whether a tensor met so far holds complex numbers
         self.has_shards = False  # whether one is spread over processes
         self.learn: Callable[[Tensor, bool], int] = self._learner()
+
+    def _log(self) -> FlatList:
+        return FlatList((), FIELDS)
 
     def forget(self, tensor: Any) -> None:
         """Forgets this tensor, so that it is read anew when it is next met: its metadata was changed in place."""
@@ -103,7 +105,7 @@ class TensorRegistry:
 
     def _learner(self) -> Callable[[Tensor, bool], int]:
         """Returns the hot part as a closure: looking names up on self costs as much as the work."""
-        known, storages, fields, extend = self.known, self.storages, self.fields, self.fields.extend
+        known, storages, records, extend = self.known, self.storages, self.records, self.records.extend
         devices, new_device, geometries, count = self.devices, self.devices.append, self.geometries, len(FIELDS)
 
         def learn(tensor: Tensor, fresh: bool) -> int:
@@ -120,7 +122,7 @@ class TensorRegistry:
                 new_device(tensor.device)
             # An op's output is marked by autograd only after it has left the dispatcher: asking is of no use yet.
             requires_grad = False if fresh else tensor.requires_grad
-            number = len(fields) // count
+            number = len(records) // count
             geometry = tensor.shape, stride, tensor.storage_offset(), tensor.dtype
             code = geometries.get(geometry)
             if code is None:
@@ -147,8 +149,7 @@ class TensorRegistry:
             reason = f"tensor not described: {type(tensor).__name__} ({type(error).__name__})"
             self.skipped[reason] = self.skipped.get(reason, 0) + 1
             return -1
-        number = len(self.fields) // len(FIELDS)
-        self.fields.extend((fresh, record.storage, code, record.requires_grad))
+        number = self.records.add((fresh, record.storage, code, record.requires_grad))
         self.special[number] = (record.device, record.nbytes)
         self.known[id(tensor)] = (ref(tensor), number)
         return number

@@ -91,7 +91,7 @@ class OpMode(StepMode):
                 out = run(*args, **kwargs) if kwargs else run(*args)
             except BaseException:
                 end = perf_counter_ns()
-                recording.failed_slot = len(ops)
+                recording.failed_slot = ops.row_count
                 raise
             else:
                 end = perf_counter_ns()
@@ -104,8 +104,9 @@ class OpMode(StepMode):
                     del tensors[first + inputs :]
                     recording.skip(f"outputs not described ({type(error).__name__})")
             finally:
-                tensors_and_arguments = first, inputs, len(tensors) - first - inputs, described(func, args, kwargs)
-                append_op((func, thread.context, sequence, *at_node[1:], start, end, location, *tensors_and_arguments))
+                outputs, arguments = len(tensors) - first - inputs, described(func, args, kwargs)
+                objects = func, thread.context, at_node[2], location, arguments
+                append_op((*objects, thread.parent, sequence, at_node[1], start, end, first, inputs, outputs))
             return out
 
         return __torch_dispatch__

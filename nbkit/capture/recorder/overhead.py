@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from nbkit.capture.raw.recording import OP_FIELDS, OpRecord, Recording
+from nbkit.capture.raw.recording import Recording
 from nbkit.capture.recorder.dispatch_mode import OpMode
 from nbkit.capture.recorder.observed_ops import ObservedOps
 from nbkit.capture.step.function_mode import ApiMode
@@ -24,8 +24,8 @@ def recorder_us(recording: Recording) -> float:
     recorder also finds colder caches than in this measurement.
     """
     per_aten, per_api = call_overheads_us(recording.native)
-    first_tensors = recording.ops[OpRecord._fields.index("first_tensor") :: OP_FIELDS]
-    api = first_tensors.count(-1)
+    first_tensors = recording.ops.integers("first_tensor")
+    api = int((first_tensors == -1).sum())
     spent = recording.spent.array()
     reading = float((spent[:, 1] - spent[:, 0]).sum()) / 1e3
     return (len(first_tensors) - api) * per_aten + api * per_api + reading

@@ -12,7 +12,7 @@ from nbkit import units
 from nbkit.capture.frames.build import build, machine_text, now_text, versions
 from nbkit.capture.frames.selection import Selection
 from nbkit.capture.native.library import library, own_work
-from nbkit.capture.raw.recording import OP_FIELDS, Recording, next_sequence_number
+from nbkit.capture.raw.recording import Recording, next_sequence_number
 from nbkit.capture.raw.running import check_nesting, running
 from nbkit.capture.raw.statistics import Statistics
 from nbkit.capture.recorder.dispatch_mode import OpMode
@@ -124,11 +124,11 @@ class Recorder:
         recording = vars(self).get("recording")
         if recording is None:
             return self.verb
-        count = len(recording.ops) // OP_FIELDS
+        count = recording.ops.row_count
         told = f"{self.verb}: {units.counted(count, 'op')}"
         if self.ended:
             return f"{told}, building frames"
-        last = recording.ops[(count - 1) * OP_FIELDS] if count else None
+        last = recording.ops.value(count - 1, "name") if count else None
         names = [f"last {last}"] if isinstance(last, str | OpOverload) else []
         return ", ".join([told, *filter(None, (observer.progress() for observer in self.observers)), *names])
 

@@ -61,7 +61,7 @@ class CallScope:
         """The phases that the running op may turn out to be in."""
         if current_node() is not None:
             return BACKWARD
-        if self.recording.thread().context[2] == OPTIMIZER_CODE:
+        if self.recording.thread().context[1] == OPTIMIZER_CODE:
             return OPTIMIZER
         # backward() itself makes the first gradient.
         return EVERY_PHASE - OPTIMIZER if traits.packet == "ones_like" else EVERY_PHASE - OPTIMIZER - BACKWARD

@@ -26,7 +26,7 @@ class ModuleScope:
         if self.matches is None:
             return True
         thread, node = self.recording.thread(), current_node()
-        call = thread.context[1]
+        call = thread.context[0]
         is_rerun = call >= 0 and self.recording.module_calls[call][2]
         answer = self._of_call(call) if node is None or is_rerun else self._of_node(node)
         if thread is self.recording.main:

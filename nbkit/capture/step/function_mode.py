@@ -12,9 +12,7 @@ from torch._ops import OpOverload
 
 from nbkit.capture.raw.pausable_mode import PausableMode
 from nbkit.capture.raw.recording import (
-    CLOSURE_CODE,
     NO_NODE,
-    OP_FIELDS,
     Recording,
     ThreadState,
     next_sequence_number,
@@ -43,7 +41,7 @@ class ApiMode(PausableMode):
         self.watched: dict[Any, Callable[[Any, int, int], object]] = {}
         self.native: Any = None
         if recording.native is not None:
-            kinds = (METHOD_WRAPPER, GRADIENT, OpOverload, CAPTURE, RESETTING, self.watched, CLOSURE_CODE)
+            kinds = (METHOD_WRAPPER, GRADIENT, OpOverload, CAPTURE, RESETTING, self.watched)
             self.native = recording.native.ApiCalls(recording, *kinds)
         function = self._recorder() if self.native is None else self.native.function()
         self.__torch_function__ = MethodType(function, self)  # type: ignore[method-assign]
@@ -56,7 +54,7 @@ class ApiMode(PausableMode):
     def _recorder(self) -> Callable[..., Any]:
         """Returns __torch_function__ as a closure, as in OpMode; without the native recorder, which does the same."""
         recording, main, forget = self.recording, self.recording.main, self.recording.registry.forget
-        ops, reserve, rearrange = recording.ops, recording.reserve, recording.update_context
+        ops, rearrange = recording.ops, recording.update_context
         watched = self.watched
 
         def __torch_function__(_: Any, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -70,11 +68,9 @@ class ApiMode(PausableMode):
                 return func._op(*args, **(kwargs or {}))
             thread = main if main.ident == get_ident() else recording.thread()
             outer, context = thread.parent, thread.context
-            thread.parent = slot = reserve()
-            if recording.code == CLOSURE_CODE:
+            thread.parent = slot = ops.reserve()
+            if thread.in_closure:
                 rearrange(thread)
-            else:
-                thread.context = (slot, *context[1:])
             location = user_location(_getframe(1))
             sequence = next_sequence_number()
             keep = True
@@ -91,7 +87,7 @@ class ApiMode(PausableMode):
                 end = perf_counter_ns()
                 thread.parent, thread.context = outer, context
                 recording.last_node = NO_NODE
-                ops[slot : slot + OP_FIELDS] = (func, context, sequence, -1, keep, start, end, location, -1, 0, 0, None)
+                ops.put(slot, (func, context, keep, location, None, outer, sequence, -1, start, end, -1, 0, 0))
             if func in RESETTING:
                 forget(args[0])
             if func in watched:

@@ -10,7 +10,6 @@ from torch.optim.optimizer import register_optimizer_step_post_hook, register_op
 
 from nbkit.capture.raw.recording import (
     CLOSURE_CODE,
-    OP_FIELDS,
     OPTIMIZER_CODE,
     Recording,
     next_sequence_number,
@@ -31,9 +30,8 @@ class OptimizerSteps:
         self.api = api
         self.handles: list[Any] = []
         self.met: WeakSet[Any] = WeakSet()  # all that have stepped
-        self.running: list[
-            tuple[int, int, bool, int, tuple[Any, ...]]
-        ] = []  # outer code and parent, mode off, slot, row
+        # outer code and parent, whether the mode is off, slot, record up to its end
+        self.running: list[tuple[int, int, bool, int, tuple[Any, ...]]] = []
         self.ranges = 0
 
     def install(self) -> None:
@@ -63,22 +61,17 @@ class OptimizerSteps:
     def _begin(self, optimizer: Any, args: Any, kwargs: Any) -> None:
         recording, thread = self.recording, self.recording.main
         self.met.add(optimizer)
-        slot = recording.reserve()
+        slot = recording.ops.reserve()
         closure = kwargs.get("closure", args[1] if len(args) > 1 else None)
         is_torch = type(optimizer).__module__.startswith("torch.optim")
-        row = (
-            step_name(optimizer),
-            thread.context,
-            next_sequence_number(),
-            -1,
-            True,
-            perf_counter_ns(),
-            user_location(sys._getframe(1)),
-        )
+        # The step's own row belongs to the optimizer phase, wherever it was called from.
+        context = (thread.context[0], OPTIMIZER_CODE, *thread.context[2:])
+        objects = step_name(optimizer), context, True, user_location(sys._getframe(1)), None
+        record = (*objects, thread.parent, next_sequence_number(), -1, perf_counter_ns())
         off = is_torch and closure is None
         if off:
             self.api.pause()
-        self.running.append((recording.code, thread.parent, off, slot, row))
+        self.running.append((recording.code, thread.parent, off, slot, record))
         self.ranges = 0
         thread.parent = slot
         recording.code = CLOSURE_CODE if closure is not None else OPTIMIZER_CODE
@@ -93,12 +86,8 @@ class OptimizerSteps:
 
     def _finish(self) -> None:
         recording = self.recording
-        recording.code, recording.main.parent, off, slot, row = self.running.pop()
-        *head, location = row
-        # The step's own row belongs to the optimizer phase, wherever it was called from.
-        context = (*head[1][:2], OPTIMIZER_CODE, *head[1][3:])
-        end = perf_counter_ns()
-        recording.ops[slot : slot + OP_FIELDS] = (head[0], context, *head[2:], end, location, -1, 0, 0, None)
+        recording.code, recording.main.parent, off, slot, record = self.running.pop()
+        recording.ops.put(slot, (*record, perf_counter_ns(), -1, 0, 0))
         if off:
             self.api.resume()
         recording.update_context(recording.main)

@@ -6,7 +6,7 @@ from opcode import opmap
 from traceback import walk_tb
 from types import TracebackType
 
-from nbkit.capture.raw.recording import OP_FIELDS, Recording
+from nbkit.capture.raw.recording import Recording
 from nbkit.capture.raw.source import CAPTURE, is_user_file
 from nbkit.errors import NbkitError, is_own_file, place_in_nbkit
 
@@ -25,7 +25,7 @@ def came_from_op(error: BaseException, recording: Recording) -> bool:
     types that no Python line raised, with no op after the one that failed.
     """
     failed = recording.failed_slot
-    is_last = recording.native is not None and failed is not None and failed + OP_FIELDS >= len(recording.ops)
+    is_last = recording.native is not None and failed is not None and failed + 1 >= recording.ops.row_count
     if is_last and isinstance(error, FROM_TORCH) and not _raised_by_python(error):
         return True
     for linked in _chain(error):

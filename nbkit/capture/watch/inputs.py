@@ -10,7 +10,7 @@ from torch import Tensor
 from torch.utils.weak import WeakIdKeyDictionary
 
 from nbkit.capture.audit.measures import has_plain_values
-from nbkit.capture.raw.recording import OP_FIELDS, Recording
+from nbkit.capture.raw.recording import Recording
 from nbkit.capture.recorder.observer import Frames, Meta, Observer
 from nbkit.capture.replay.copies import all_tensors
 from nbkit.capture.replay.isolated import timed_isolated
@@ -73,7 +73,7 @@ class InputsObserver(Observer):
 
     def _look(self, tensor: Tensor) -> None:
         self.is_data[tensor] = False  # the first op tells
-        slot = len(self.recording.ops)
+        slot = self.recording.ops.row_count
 
         def look() -> None:
             if tensor.numel() and has_plain_values(tensor):
@@ -84,8 +84,8 @@ class InputsObserver(Observer):
         timed_isolated(self.recording, look, lambda error: None)
 
     def frames(self, trace: Trace, ops: pd.DataFrame, op_ids: np.ndarray) -> tuple[Frames, Meta]:
-        looks = [look for look in self.looks if look.slot // OP_FIELDS < len(op_ids)]
-        self.rows = [(int(op_ids[look.slot // OP_FIELDS]), look) for look in looks]
+        looks = [look for look in self.looks if look.slot < len(op_ids)]
+        self.rows = [(int(op_ids[look.slot]), look) for look in looks]
         return {}, {}
 
     def completed(self, frames: Frames, meta: Meta) -> tuple[Frames, Meta]:

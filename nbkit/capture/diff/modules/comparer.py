@@ -121,7 +121,7 @@ class ModuleComparer(ModuleRunner):
         return f"not sampled (one call of a module in {every} is)" if number % every else None
 
     def _slot(self) -> int:
-        return len(self.recording.ops)
+        return self.recording.ops.row_count
 
     def _work(self, work: Callable[[], Any], name: str) -> Any:
         """Returns the result of work of ours in the reference's thread; None where it raises."""

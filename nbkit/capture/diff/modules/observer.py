@@ -19,7 +19,7 @@ from nbkit.capture.diff.shadow.mode import ShadowMode
 from nbkit.capture.diff.shadow.shadow_run import ShadowRun
 from nbkit.capture.diff.shadow.shadows import is_shadowed
 from nbkit.capture.diff.shadow.trace_run import TraceRun
-from nbkit.capture.raw.recording import OP_FIELDS, Recording
+from nbkit.capture.raw.recording import Recording
 from nbkit.capture.recorder.observer import Frames, Meta, Observer
 from nbkit.capture.replay.reference import CPU, Reference
 from nbkit.capture.scope.phases import EVERY_PHASE
@@ -131,9 +131,9 @@ class ModuleDiffObserver(Observer):
 
 def _placed(row: Row, op_ids: np.ndarray) -> Row | None:
     """Returns the row at the first op of its call that is in `ops`, named; None if there is none."""
-    start = row["slot"] // OP_FIELDS
-    kept = np.flatnonzero(op_ids[start : row["end"] // OP_FIELDS] >= 0)
+    start = row["slot"]
+    kept = np.flatnonzero(op_ids[start : row["end"]] >= 0)
     if not len(kept):
         return None
     message = joined("; ", [part for part in (row.get("named"), row.get("message")) if part])
-    return row | {"slot": (start + int(kept[0])) * OP_FIELDS, "message": message or None}
+    return row | {"slot": (start + int(kept[0])), "message": message or None}

@@ -11,7 +11,7 @@ from nbkit.capture.diff.mode import DiffMode
 from nbkit.capture.diff.shadow.errors import ErrorLog, Errors
 from nbkit.capture.diff.shadow.mode import ShadowMode
 from nbkit.capture.diff.shadow.target import Target
-from nbkit.capture.raw.recording import OP_FIELDS, Recording
+from nbkit.capture.raw.recording import Recording
 from nbkit.divergence.milestones import milestones
 from nbkit.divergence.origins import origins
 from nbkit.schema import DIFFS, TEXT
@@ -41,7 +41,7 @@ class ShadowRun:
 
     def found(self, diffs: pd.DataFrame, op_ids: np.ndarray) -> tuple[pd.DataFrame, dict[str, Any]]:
         """Diffs with the errors against the shadow, and what meta says of it."""
-        slots = np.array([compared.slot // OP_FIELDS for compared in self.log.errors], dtype=np.int64)
+        slots = np.array([compared.slot for compared in self.log.errors], dtype=np.int64)
         owners = op_ids[slots].tolist() if len(slots) else []
         log = {
             (op_id, compared.role, compared.position): compared

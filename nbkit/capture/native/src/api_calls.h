@@ -22,7 +22,6 @@ struct ApiKinds {
   py::object capture;         // the folder in which the code of recorders stands
   py::object resetting;       // after these a tensor is no longer what was noted of it
   py::object watched;         // by function, what is told of each result
-  long closure_code;          // of a recording inside of an optimizer's closure
 };
 
 class ApiCalls : Rows {
@@ -44,7 +43,7 @@ class ApiCalls : Rows {
       return called(function.attr("_op"), args, kwargs);
     }
     const py::object thread = is_main_thread() ? main_ : recording_.attr("thread")();
-    Py_ssize_t slot;
+    size_t slot;
     py::object out = recorded(thread, function, args, kwargs, slot);
     if (contains(kinds_.resetting, function)) {
       forget(args);
@@ -61,50 +60,33 @@ class ApiCalls : Rows {
 
  private:
   py::object recorded(const py::object& thread, py::handle function, const py::tuple& args, const py::object& kwargs,
-                      Py_ssize_t& slot) {
-    const py::object outer = attribute(thread, parent_name), context = attribute(thread, context_name);
+                      size_t& slot) {
+    const py::object outer = slots_.parent.of(thread), context = slots_.context.of(thread);
     const py::object location = user_location();
-    slot = reserve(ops_);
-    enter(thread, context, slot);
-    const py::int_ sequence(at::sequence_number::peek());
+    slot = ops_->reserve();
+    slots_.parent.set(thread, py::int_(slot));  // of what runs now
+    if (slots_.in_closure.borrowed(thread).ptr() == Py_True) {
+      recording_.attr("update_context")(thread);
+    }
+    const auto sequence = static_cast<int64_t>(at::sequence_number::peek());
     const int64_t start = now_ns();
     PyObject* out = handed_on(function, args, kwargs);
     const int64_t end = now_ns();
     {
       const py::error_scope raised;
       if (out == nullptr) {
-        guarded("error not described", [&] { fail(slot); });
+        guarded("error not described", [&] { note_failed(static_cast<int64_t>(slot)); });
       }
-      set(thread, parent_name, outer);
-      set(thread, context_name, context);
+      slots_.parent.set(thread, outer);
+      slots_.context.set(thread, context);
       const bool is_kept = out == nullptr || THPVariable_Check(out);
-      put(slot, {py::reinterpret_borrow<py::object>(function), context, sequence, py::int_(-1), py::bool_(is_kept),
-                 py::int_(start), py::int_(end), location, py::int_(-1), py::int_(0), py::int_(0), py::none()});
+      ops_->at(slot) = {{py::reinterpret_borrow<py::object>(function), context, py::bool_(is_kept), location, {}},
+                        {PyLong_AsLongLong(outer.ptr()), sequence, -1, start, end, -1, 0, 0}};
     }
     if (out == nullptr) {
       throw py::error_already_set();
     }
     return py::reinterpret_steal<py::object>(out);
-  }
-
-  // The call is the parent of what runs now.
-  void enter(const py::object& thread, const py::object& context, Py_ssize_t slot) {
-    static PyObject* const code = PyUnicode_InternFromString("code");
-    const py::int_ number(slot);
-    set(thread, parent_name, number);
-    if (PyLong_AsLong(attribute(recording_, code).ptr()) == kinds_.closure_code) {
-      recording_.attr("update_context")(thread);
-    } else {
-      set(thread, context_name, with_parent(context, number));
-    }
-  }
-
-  // An op inside it that raised stands after it; one before it raised an error that was caught.
-  void fail(Py_ssize_t slot) {
-    const py::object before = recording_.attr("failed_slot");
-    if (before.is_none() || before.cast<Py_ssize_t>() < slot) {
-      recording_.attr("failed_slot") = slot;
-    }
   }
 
   void forget(const py::tuple& args) { recording_.attr("registry").attr("forget")(args[0]); }
@@ -170,12 +152,6 @@ class ApiCalls : Rows {
       throw py::error_already_set();
     }
     return py::reinterpret_steal<py::object>(out);
-  }
-
-  static void set(const py::object& object, PyObject* name, const py::object& value) {
-    if (PyObject_SetAttr(object.ptr(), name, value.ptr()) != 0) {
-      throw py::error_already_set();
-    }
   }
 
   ApiKinds kinds_;

@@ -1,9 +1,6 @@
 // The native recorder as a Python module.
 
-#include <pybind11/numpy.h>
-
 #include <memory>
-#include <unordered_map>
 
 #include "api_calls.h"
 #include "line_log.h"
@@ -11,47 +8,6 @@
 #include "observing.h"
 
 namespace nbkit {
-
-// Columns of a flat list, which holds the fields of one record after the other: nbkit/capture/frames/flat_list.py.
-py::ssize_t records_of(const py::list& values, py::ssize_t first, py::ssize_t step) {
-  const auto size = static_cast<py::ssize_t>(values.size());
-  return first < size ? (size - first + step - 1) / step : 0;
-}
-
-py::array_t<int64_t> integers(const py::list& values, py::ssize_t first, py::ssize_t step) {
-  py::array_t<int64_t> column(records_of(values, first, step));
-  int64_t* to = column.mutable_data();
-  for (py::ssize_t row = 0; row < column.size(); ++row) {
-    to[row] = PyLong_AsLongLong(PyList_GET_ITEM(values.ptr(), first + row * step));
-    if (to[row] == -1 && PyErr_Occurred() != nullptr) {
-      throw py::error_already_set();
-    }
-  }
-  return column;
-}
-
-// Numbers of the objects, dense from 0 in order of appearance, and the objects, told apart by identity.
-py::tuple objects(const py::list& values, py::ssize_t first, py::ssize_t step) {
-  py::array_t<int64_t> column(records_of(values, first, step));
-  int64_t* to = column.mutable_data();
-  std::unordered_map<PyObject*, int64_t> numbers;
-  py::list distinct;
-  PyObject* last = nullptr;  // most stand in a row
-  for (py::ssize_t row = 0; row < column.size(); ++row) {
-    PyObject* object = PyList_GET_ITEM(values.ptr(), first + row * step);
-    if (object == last) {
-      to[row] = to[row - 1];
-      continue;
-    }
-    const auto [found, is_new] = numbers.try_emplace(object, static_cast<int64_t>(numbers.size()));
-    if (is_new) {
-      distinct.append(py::handle(object));
-    }
-    to[row] = found->second;
-    last = object;
-  }
-  return py::make_tuple(column, distinct);
-}
 
 // What Python lends, once per process.
 void install(py::object is_hidden, py::object is_reshaping, py::object is_user_code, py::object node_location,
@@ -71,15 +27,18 @@ void install(py::object is_hidden, py::object is_reshaping, py::object is_user_c
 }
 
 py::object number_if_plain(Tensors& tensors, const at::Tensor& tensor, bool fresh) {
-  return is_plain(tensor) ? tensors.number(tensor, fresh) : py::none();
+  return is_plain(tensor) ? py::object(py::int_(tensors.number(tensor, fresh))) : py::none();
 }
 
 }  // namespace nbkit
 
 PYBIND11_MODULE(TORCH_EXTENSION_NAME, module) {
   using namespace nbkit;
+  bind_log<OpLog>(module, "OpLog");
+  bind_log<TensorLog>(module, "TensorLog");
+  bind_log<NumberLog>(module, "NumberLog");
   py::class_<Tensors, std::shared_ptr<Tensors>>(module, "Tensors")
-      .def(py::init<py::list, py::list, py::dict>())
+      .def(py::init<std::shared_ptr<TensorLog>, py::list, py::dict>())
       .def("number", &number_if_plain)
       .def("forget", &Tensors::forget)
       .def("find", &Tensors::find)
@@ -91,7 +50,7 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, module) {
            })
       .def("find_storage", [](const Tensors& tensors, py::handle storage) {
         const auto* known = tensors.known_storage(torch::createStorage(storage.ptr()));
-        return known == nullptr ? py::none() : known->number;
+        return known == nullptr ? py::object(py::none()) : py::int_(known->number);
       });
   py::class_<Memory>(module, "Memory")
       .def(py::init<std::shared_ptr<Tensors>>())
@@ -102,16 +61,15 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, module) {
       .def("counts", &Checker::counts);
   py::class_<ApiCalls, std::shared_ptr<ApiCalls>>(module, "ApiCalls")
       .def(py::init([](py::object recording, py::object method_wrapper, py::object gradient, py::object op_overload,
-                       py::object capture, py::object resetting, py::object watched, long closure_code) {
+                       py::object capture, py::object resetting, py::object watched) {
         return std::make_shared<ApiCalls>(std::move(recording), ApiKinds{method_wrapper, gradient, op_overload, capture,
-                                                                         resetting, watched, closure_code});
+                                                                         resetting, watched});
       }))
       .def("function", &function_of)
       .def_property_readonly("getters", &ApiCalls::getters);
   module.def("install", &install);
   module.def("now_ns", &now_ns);
   module.def("observe", &observe);
-  module.def("reserve", &reserve);
   module.def("begin_own_work", [] { ++OwnWork::depth; });
   module.def("end_own_work", [] { --OwnWork::depth; });
   module.def("observing", &observing);
@@ -120,6 +78,4 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, module) {
   module.def("begin_lines", &begin_lines);
   module.def("end_lines", &end_lines);
   module.def("measure", &measured_pair);
-  module.def("integers", &integers);
-  module.def("objects", &objects);
 }

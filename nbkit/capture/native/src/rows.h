@@ -1,19 +1,20 @@
-// Rows of ops on the Python lists of a Recording (nbkit/capture/raw/recording.py), as the Python recorder writes them.
+// Rows of ops in the log of a Recording (nbkit/capture/raw/recording.py), as the Python recorder writes them.
 #pragma once
 
 #include <ATen/SequenceNumber.h>
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/record_function.h>
 
-#include <array>
+#include <algorithm>
 #include <memory>
 #include <thread>
 #include <utility>
-#include <vector>
 
 #include "host.h"
+#include "log.h"
 #include "op_traits.h"
 #include "tensors.h"
+#include "thread_slots.h"
 
 namespace nbkit {
 
@@ -23,61 +24,38 @@ struct Input {
 };
 using Inputs = c10::SmallVector<Input, 16>;
 
+// Numbers of tensors.
+using Numbers = c10::SmallVector<int64_t, 4>;
+
 // One call: what is known of it before it runs. Fields as in OpRecord, nbkit/capture/raw/recording.py.
 struct Call {
-  py::object context, tensors, node = py::int_(-1), node_type = py::none(), location = py::none(),
-             arguments = py::none();
-  c10::SmallVector<py::object, 4> inputs;
+  py::object context, node_type, location, arguments;
+  NumberLog* tensors = nullptr;  // of its thread
+  Numbers inputs, results;       // results: those of its inputs that it writes to and returns
   uint64_t sequence = 0;
-  int64_t start = 0, end = 0;
-  Py_ssize_t slot = -1;  // its place in the list, where it took one when it began; else its row is appended
+  int64_t parent = -1, node = -1, start = 0, end = 0;
+  int64_t slot = -1;  // its row, where it took one when it began; else it is added at the end
   bool makes_parameters = false;  // nn.Parameter() takes the result of a detach() as it is
-  std::vector<py::object> results;
 };
-
-// Of a ThreadState, which each op asks.
-inline PyObject* const context_name = PyUnicode_InternFromString("context");
-inline PyObject* const parent_name = PyUnicode_InternFromString("parent");
-
-constexpr size_t row_fields = 12;  // of OpRecord
-using Row = std::array<py::object, row_fields>;
-
-// Takes the place of a row at the end of the list; nothing can come between, as in Python it could.
-inline Py_ssize_t reserve(const py::object& ops) {
-  const Py_ssize_t slot = PyList_GET_SIZE(ops.ptr());
-  for (size_t field = 0; field < row_fields; ++field) {
-    append(ops, py::none());
-  }
-  return slot;
-}
-
-// A context with another parent.
-inline py::object with_parent(const py::object& context, const py::object& parent) {
-  const Py_ssize_t size = PyTuple_GET_SIZE(context.ptr());
-  py::tuple fields(size);
-  fields[0] = parent;
-  for (Py_ssize_t index = 1; index < size; ++index) {
-    fields[index] = py::handle(PyTuple_GET_ITEM(context.ptr(), index));
-  }
-  return std::move(fields);
-}
 
 class Rows {
  public:
   explicit Rows(py::object recording)
       : recording_(std::move(recording)),
         main_(recording_.attr("main")),
-        main_tensors_(main_.attr("tensors")),
-        ops_(recording_.attr("ops")),
+        slots_(main_),
+        main_tensors_(main_.attr("tensors").cast<std::shared_ptr<NumberLog>>()),
+        ops_(recording_.attr("ops").cast<std::shared_ptr<OpLog>>()),
         number_in_python_(recording_.attr("registry").attr("number")),
         tensors_(recording_.attr("registry").attr("tensors").cast<std::shared_ptr<Tensors>>()) {}
 
  protected:
   Call begin(const Inputs& inputs) {
     Call call;
-    call.context = attribute(main_, context_name);
-    call.tensors = main_tensors_;
-    guarded("place not described", [&] { is_main_thread() ? stand(call, main_, main_function_thread_) : stand_elsewhere(call); });
+    call.context = slots_.context.of(main_);
+    call.parent = slots_.parent_of(main_);
+    call.tensors = main_tensors_.get();
+    guarded("place not described", [&] { is_main_thread() ? stand(call, main_function_thread_) : stand_elsewhere(call); });
     const bool is_known = guarded("inputs not described", [&] {
       for (const Input& input : inputs) {
         call.inputs.push_back(number(*input.tensor, false));
@@ -100,15 +78,16 @@ class Rows {
   // threads are recorded.
   void stand_elsewhere(Call& call) {
     const py::object thread = recording_.attr("thread")();
-    call.context = attribute(thread, context_name);
-    call.tensors = thread.attr("tensors");
+    call.context = slots_.context.of(thread);
+    call.parent = slots_.parent_of(thread);
+    call.tensors = thread.attr("tensors").cast<std::shared_ptr<NumberLog>>().get();  // the thread's state holds it
     const bool is_of_user = thread.attr("is_of_user").cast<bool>();
-    stand(call, thread, is_of_user ? at::RecordFunction::currentThreadId() : main_function_thread_);
+    stand(call, is_of_user ? at::RecordFunction::currentThreadId() : main_function_thread_);
   }
 
   // Where the call stands: its autograd node and source line, as the Python recorder finds them. Each thread numbers its
   // nodes anew: the number of one that another thread than `maker` has made says nothing.
-  void stand(Call& call, const py::object& thread, uint64_t maker) {
+  void stand(Call& call, uint64_t maker) {
     const auto node = torch::autograd::get_current_node();
     if (node) {
       const NodeKind kind = kind_of(*node);
@@ -116,35 +95,35 @@ class Rows {
       if (kind.accumulates) {
         call.node = number(static_cast<const torch::autograd::AccumulateGrad&>(*node).variable, false);
       } else if (node->thread_id() == maker) {
-        call.node = py::int_(node->sequence_nr());
+        call.node = static_cast<int64_t>(node->sequence_nr());
       }
       call.location = node_location();
-    } else if (PyLong_AsLong(attribute(thread, parent_name).ptr()) < 0) {
+    } else if (call.parent < 0) {
       call.location = user_location();
     }
   }
 
-  py::object number(const at::Tensor& tensor, bool fresh, bool by_storage = false) {
-    return is_plain(tensor) ? tensors_->number(tensor, fresh, by_storage) : number_in_python_(tensor, fresh);
+  int64_t number(const at::Tensor& tensor, bool fresh, bool by_storage = false) {
+    return is_plain(tensor) ? tensors_->number(tensor, fresh, by_storage)
+                            : number_in_python_(tensor, fresh).cast<int64_t>();
   }
 
   void finish(const OpTraits& traits, Call& call, c10::ArrayRef<c10::IValue> stack) {
-    const Py_ssize_t first = append_inputs(call), middle = PyList_GET_SIZE(call.tensors.ptr());
-    append_all(call.tensors, "outputs not described", [&] {
-      for (const py::object& result : call.results) {
-        append(call.tensors, result);
-      }
+    const bool is_known = guarded("outputs not described", [&] {
       for (size_t index = stack.size() - traits.returns; index < stack.size(); ++index) {
         note(call, stack[index]);
       }
     });
-    write(traits, call, first, PyList_GET_SIZE(call.tensors.ptr()) - middle);
+    if (!is_known) {
+      call.results.clear();
+    }
+    write(traits, call);
   }
 
   void note(Call& call, const c10::IValue& value) {
     if (value.isTensor()) {
       if (value.toTensor().defined()) {
-        append(call.tensors, number(value.toTensor(), true, call.makes_parameters));
+        call.results.push_back(number(value.toTensor(), true, call.makes_parameters));
       }
     } else if (value.isList()) {
       for (const c10::IValue& item : value.toListRef()) {
@@ -156,68 +135,40 @@ class Rows {
   void fail(const OpTraits& traits, Call& call) {
     py::error_scope raised;  // an error of Python's may be on its way
     call.end = now_ns();
-    guarded("error not described", [&] {
-      // Of calls inside each other the innermost, which ends first; it stands last.
-      const py::object before = recording_.attr("failed_slot");
-      if (call.slot < 0 || before.is_none() || before.cast<Py_ssize_t>() < call.slot) {
-        recording_.attr("failed_slot") = call.slot < 0 ? PyList_GET_SIZE(ops_.ptr()) : call.slot;
-      }
-    });
-    write(traits, call, append_inputs(call), 0);
+    call.results.clear();
+    guarded("error not described", [&] { note_failed(call.slot < 0 ? ops_->count() : call.slot); });
+    write(traits, call);
   }
 
-  // All tensors of a row stand together, though others may have been recorded since it began. Returns their place.
-  Py_ssize_t append_inputs(const Call& call) {
-    const Py_ssize_t first = PyList_GET_SIZE(call.tensors.ptr());
-    append_all(call.tensors, "inputs not described", [&] {
-      for (const py::object& input : call.inputs) {
-        append(call.tensors, input);
-      }
-    });
-    return first;
-  }
-
-  // Gives the call its place in the list, so that calls inside of it stand after it, and the call around it as parent
-  // where that began after the API call that is.
-  void take_slot(Call& call, Py_ssize_t around) {
-    guarded("place not taken", [&] {
-      if (PyLong_AsSsize_t(PyTuple_GET_ITEM(call.context.ptr(), 0)) < around) {
-        call.context = with_parent(call.context, py::int_(around));
-      }
-      append_all(ops_, "row not written", [&] { call.slot = reserve(ops_); });
-    });
-  }
-
-  void write(const OpTraits& traits, const Call& call, Py_ssize_t first, Py_ssize_t outputs) {
-    append_all(ops_, "row not written", [&] {
-      Row row{
-          traits.function,       call.context,  py::int_(call.sequence), call.node,
-          call.node_type,        py::int_(call.start), py::int_(call.end),      call.location,
-          py::int_(first), py::int_(call.inputs.size()), py::int_(outputs), call.arguments};
-      if (call.slot >= 0) {
-        put(call.slot, std::move(row));
-        return;
-      }
-      for (const py::object& field : row) {
-        append(ops_, field);
-      }
-    });
-  }
-
-  // Writes a row into the place that it took.
-  void put(Py_ssize_t slot, Row row) {
-    for (py::object& field : row) {
-      PyList_SetItem(ops_.ptr(), slot++, field.release().ptr());
+  // Of calls inside each other the innermost failed, which ends first and stands last; one before it raised an error that
+  // was caught.
+  void note_failed(int64_t slot) {
+    const py::object before = recording_.attr("failed_slot");
+    if (before.is_none() || before.cast<int64_t>() < slot) {
+      recording_.attr("failed_slot") = slot;
     }
   }
 
-  // Work that appends to a list; on trouble nothing of it stays.
-  template <typename Work>
-  void append_all(const py::object& list, const char* what, const Work& work) {
-    const Py_ssize_t before = PyList_GET_SIZE(list.ptr());
-    if (!guarded(what, work)) {
-      PyList_SetSlice(list.ptr(), before, PyList_GET_SIZE(list.ptr()), nullptr);
+  // Gives the call its row, so that calls inside of it stand after it, and the call around it as parent where that began
+  // after the API call that is.
+  void take_slot(Call& call, int64_t around) {
+    call.parent = std::max(call.parent, around);
+    call.slot = static_cast<int64_t>(ops_->reserve());
+  }
+
+  // All tensors of a row stand together, though others may have been recorded since it began.
+  void write(const OpTraits& traits, Call& call) {
+    const auto first = static_cast<int64_t>(call.tensors->count());
+    for (const Numbers* numbers : {&call.inputs, &call.results}) {
+      for (const int64_t number : *numbers) {
+        call.tensors->add({{}, {number}});
+      }
     }
+    const size_t row = call.slot < 0 ? ops_->reserve() : static_cast<size_t>(call.slot);
+    ops_->at(row) = {{traits.function, std::move(call.context), std::move(call.node_type), std::move(call.location),
+                      std::move(call.arguments)},
+                     {call.parent, static_cast<int64_t>(call.sequence), call.node, call.start, call.end, first,
+                      static_cast<int64_t>(call.inputs.size()), static_cast<int64_t>(call.results.size())}};
   }
 
   // The recorder's own trouble must never become the step's.
@@ -241,7 +192,10 @@ class Rows {
     }
   }
 
-  py::object recording_, main_, main_tensors_, ops_;
+  py::object recording_, main_;
+  ThreadSlots slots_;
+  std::shared_ptr<NumberLog> main_tensors_;
+  std::shared_ptr<OpLog> ops_;
   const std::thread::id main_thread_ = std::this_thread::get_id();
   const uint64_t main_function_thread_ = at::RecordFunction::currentThreadId();
   py::object number_in_python_;

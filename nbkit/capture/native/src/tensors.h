@@ -1,4 +1,4 @@
-// Tensor identity and metadata for plain tensors: what nbkit/capture/raw/tensor_registry.py does, into the same lists.
+// Tensor identity and metadata for plain tensors: what nbkit/capture/raw/tensor_registry.py does, into the same records.
 #pragma once
 
 #include <c10/core/TensorImpl.h>
@@ -9,10 +9,14 @@
 #include <torch/csrc/utils/pybind.h>
 #include <torch/version.h>
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <unordered_map>
+#include <utility>
 #include <vector>
+
+#include "log.h"
 
 namespace nbkit {
 
@@ -59,12 +63,12 @@ inline void append(const py::object& list, const py::object& item) {
 
 class Tensors {
  public:
-  Tensors(py::list fields, py::list devices, py::dict geometries)
-      : fields_(std::move(fields)), devices_(std::move(devices)), geometries_(std::move(geometries)) {}
+  Tensors(std::shared_ptr<TensorLog> records, py::list devices, py::dict geometries)
+      : records_(std::move(records)), devices_(std::move(devices)), geometries_(std::move(geometries)) {}
 
   // Number of a plain tensor, `fresh` if it came out of an op just now, and held `by_storage` if it may become a
   // parameter: torch.utils.swap_tensors, which Module.to may use, refuses tensors that have weak references.
-  const py::object& number(const at::Tensor& tensor, bool fresh, bool by_storage = false) {
+  int64_t number(const at::Tensor& tensor, bool fresh, bool by_storage = false) {
     c10::TensorImpl* impl = tensor.unsafeGetTensorImpl();
     auto found = known_.find(impl);
     if (found != known_.end()) {
@@ -73,7 +77,7 @@ class Tensors {
       const Known& known = found->second;
       const bool is_same = !known.storage.has_value() ||
                            (known.storage->_unsafe_get_target() == impl->unsafe_storage().unsafeGetStorageImpl() &&
-                            (known.geometry == nullptr || known.geometry == geometry_code(tensor).ptr()));
+                            (known.geometry < 0 || known.geometry == geometry_code(tensor)));
       if (is_same && !(fresh && by_storage)) {
         return known.number;
       }
@@ -87,7 +91,7 @@ class Tensors {
   using WeakStorage = c10::weak_intrusive_ptr<c10::StorageImpl>;
   struct Storage {
     WeakStorage storage;
-    py::object number;
+    int64_t number;
     std::optional<bool> is_finite;  // opcheck's: whether all that ops have written to it is
   };
 
@@ -96,7 +100,7 @@ class Tensors {
     c10::StorageImpl* impl = storage.unsafeGetStorageImpl();
     auto found = storages_.find(impl);
     if (found == storages_.end()) {
-      found = storages_.emplace(impl, Storage{storage.getWeakStorageImpl(), py::int_(devices_.size()), {}}).first;
+      found = storages_.emplace(impl, Storage{storage.getWeakStorageImpl(), static_cast<int64_t>(devices_.size()), {}}).first;
       append(devices_, device_object(device));
       new_bytes_ += impl->sym_nbytes().maybe_as_int().value_or(0);
     }
@@ -128,7 +132,7 @@ class Tensors {
     for (const auto& [impl, entry] : known_) {
       if (entry.tensor.has_value()) {
         if (auto tensor = entry.tensor->lock()) {
-          alive[entry.number] = tensor->requires_grad();
+          alive[py::int_(entry.number)] = tensor->requires_grad();
         }
       }
     }
@@ -140,7 +144,7 @@ class Tensors {
     py::list alive;
     for (const auto& [impl, known] : storages_) {
       if (!known.storage.expired()) {
-        append(alive, known.number);
+        alive.append(known.number);
       }
     }
     return alive;
@@ -152,29 +156,28 @@ class Tensors {
   struct Known {
     std::optional<WeakTensor> tensor;
     std::optional<WeakStorage> storage;
-    py::object number;
-    PyObject* geometry = nullptr;  // its code, if a later view of the storage may be met at the same address
+    int64_t number;
+    int64_t geometry = -1;  // if a later view of the storage may be met at the same address
   };
-  const py::object& learn(const at::Tensor& tensor, c10::TensorImpl* impl, bool fresh, bool by_storage) {
+  int64_t learn(const at::Tensor& tensor, c10::TensorImpl* impl, bool fresh, bool by_storage) {
     sweep_if_due();
     const c10::Storage& storage = impl->unsafe_storage();
     // An op's output is marked by autograd only after it has left the dispatcher: asking is of no use yet.
     const bool requires_grad = !fresh && tensor.requires_grad();
-    Known entry{std::nullopt, std::nullopt, py::int_(numbers_of(fields_)), nullptr};
+    const int64_t geometry = geometry_code(tensor);
+    const int64_t memory = storage_of(storage, tensor.device()).number;
+    const auto number = static_cast<int64_t>(records_->add({{}, {fresh, memory, geometry, requires_grad}}));
+    Known entry{std::nullopt, std::nullopt, number};
     if (by_storage || (requires_grad && tensor.is_leaf())) {
       entry.storage = storage.getWeakStorageImpl();
-      entry.geometry = by_storage ? geometry_code(tensor).ptr() : nullptr;
+      entry.geometry = by_storage ? geometry : -1;
     } else {
       entry.tensor = WeakTensor(tensor.getIntrusivePtr());
     }
-    append(fields_, py::bool_(fresh));
-    append(fields_, storage_of(storage, tensor.device()).number);
-    append(fields_, geometry_code(tensor));
-    append(fields_, py::bool_(requires_grad));
-    return known_.emplace(impl, std::move(entry)).first->second.number;
+    known_.emplace(impl, std::move(entry));
+    forget_if_dead(std::exchange(recent_[number % recent_.size()], impl));
+    return number;
   }
-
-  static size_t numbers_of(const py::list& fields) { return fields.size() / 4; }
 
   const Key& geometry_of(const at::Tensor& tensor) {
     const auto sizes = tensor.sizes(), strides = tensor.strides();
@@ -184,14 +187,14 @@ class Tensors {
     return scratch_;
   }
 
-  const py::object& geometry_code(const at::Tensor& tensor) {
+  int64_t geometry_code(const at::Tensor& tensor) {
     auto found = codes_.find(geometry_of(tensor));
     if (found == codes_.end()) {
       const auto sizes = tensor.sizes(), strides = tensor.strides();
       // The same key as Python makes: tensors that are not plain share the numbers.
       auto dtype = py::reinterpret_borrow<py::object>((PyObject*)torch::getTHPDtype(tensor.scalar_type()));
       py::object key = py::make_tuple(as_tuple(sizes), as_tuple(strides), tensor.storage_offset(), dtype);
-      py::object code = geometries_.attr("setdefault")(key, geometries_.size());
+      const auto code = geometries_.attr("setdefault")(key, geometries_.size()).cast<int64_t>();
       found = codes_.emplace(scratch_, code).first;
     }
     return found->second;
@@ -213,8 +216,16 @@ class Tensors {
     return device_object_;
   }
 
+  // Most tensors die young: their memory serves the next ones, if nothing here holds it.
+  void forget_if_dead(c10::TensorImpl* impl) {
+    const auto found = known_.find(impl);
+    if (found != known_.end() && found->second.tensor.has_value() && found->second.tensor->expired()) {
+      known_.erase(found);
+    }
+  }
+
   // Lets go of tensors that have died. What is left of them lies between the large blocks that they held and keeps
-  // malloc from joining those: so it is time whenever a few megabytes have been allocated, or the dead may be most.
+  // malloc from joining those: so it is time whenever a megabyte or more has been allocated, or the dead may be most.
   void sweep_if_due() {
     if (known_.size() < most_tensors_ && new_bytes_ < most_bytes_) {
       return;
@@ -228,19 +239,21 @@ class Tensors {
       entry = entry->second.storage.expired() ? storages_.erase(entry) : std::next(entry);
     }
     most_tensors_ = 2 * known_.size() + 1000;
-    most_bytes_ = known_.size() * (8 << 10) + (4 << 20);  // each one looked at is paid by 8 KiB of new memory
+    most_bytes_ = known_.size() * (2 << 10) + (1 << 20);  // each one looked at is paid by 2 KiB of new memory
     new_bytes_ = 0;
   }
 
-  py::list fields_, devices_;
+  std::shared_ptr<TensorLog> records_;
+  py::list devices_;
   py::dict geometries_;
   ska::flat_hash_map<c10::TensorImpl*, Known> known_;
+  std::array<c10::TensorImpl*, 64> recent_{};  // those that were met last
   ska::flat_hash_map<c10::StorageImpl*, Storage> storages_;
-  std::unordered_map<Key, py::object, KeyHash> codes_;  // of dtype, offset, sizes and strides
+  std::unordered_map<Key, int64_t, KeyHash> codes_;  // of dtype, offset, sizes and strides
   Key scratch_;
   std::optional<c10::Device> device_;
   py::object device_object_;
-  size_t most_tensors_ = 1000, most_bytes_ = 4 << 20, new_bytes_ = 0;
+  size_t most_tensors_ = 1000, most_bytes_ = 1 << 20, new_bytes_ = 0;
 };
 
 }  // namespace nbkit

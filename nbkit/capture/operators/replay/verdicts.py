@@ -14,7 +14,6 @@ from nbkit.capture.diff.pair import Row, flat, pieces_of, rounds_once
 from nbkit.capture.diff.random_ops import draws
 from nbkit.capture.operators.replay.compare import Result, results
 from nbkit.capture.operators.replay.run import CallRunner, Ran, raised_text
-from nbkit.capture.raw.recording import OP_FIELDS
 from nbkit.capture.replay.op_traits import written_tensors
 from nbkit.capture.replay.reference import Call, NoKernelError, Reference, Results
 from nbkit.errors import TraceError
@@ -44,7 +43,7 @@ class Verdicts:
 
     def add(self, ran: Ran, op_id: int) -> bool:
         """Adds the rows of a call; returns whether it did to the bit what it did in the step. Raises TraceError."""
-        slot, before = op_id * OP_FIELDS, ran.built.record.get("raised")
+        slot, before = op_id, ran.built.record.get("raised")
         if ran.raised is not None or before is not None:
             return self._raised(ran, slot, before)
         compared = results(ran)
