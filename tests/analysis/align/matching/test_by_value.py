@@ -75,8 +75,8 @@ def test_near_rows_are_of_one_group_and_rows_of_nan_are_near_none():
 
 
 def test_masked_scores_of_two_layers_are_told_apart():
-    hidden = np.where(np.eye(4, 6, 1), np.finfo(np.float32).min, 0).astype(np.float32)
+    hidden = np.where(np.eye(4, 6, -1), np.finfo(np.float32).min, 0).astype(np.float32)
     first, second = A + hidden, B + hidden
-    left = execution(("a", "Add", [], first), ("b", "Add", [], second), outputs=["a", "b"])
-    right = execution(("p", "Add", [], second), ("q", "Add", [], first), outputs=["p", "q"])
-    assert pairs(align(left, right)) == {("a", "q", "same", True), ("b", "p", "same", True)}
+    left = execution(("x", "Neg", [], X), ("a", "Add", [], first), ("b", "Add", [], second), outputs=["a", "b"])
+    right = execution(("b", "Add", [], first), ("a", "Add", [], second), outputs=["b", "a"])
+    assert pairs(align(left, right)) == {("a", "b", "same", True), ("b", "a", "same", True)}
