@@ -1,6 +1,7 @@
 """Results of one side alone: which of them are beginnings, and which were compared in another dtype or are noise."""
 
 import numpy as np
+import pytest
 
 from nbkit.analysis.align.alone import alone_in
 from nbkit.analysis.align.matches import Match, Matches
@@ -69,3 +70,16 @@ def test_what_cancels_but_for_rounding_is_no_beginning():
     assert 0 < np.abs((rows * W).sum(0)).max() < 1e-6 and alone(sums(rows), {3}) == []
     rows[0] *= np.float32(1.0001)
     assert alone(sums(rows), {3}) == ["total"]
+
+
+@pytest.mark.parametrize(("op", "value", "expected"), [("Transpose", (X + W).T, []), ("Abs", abs(X + W), ["other"])])
+def test_what_only_turns_a_measured_tensor_is_not_alone(op, value, expected):
+    side = Side(
+        execution(
+            ("x", None, [], X),
+            ("layer.weight", None, [], W),
+            ("y", "Add", ["x", "layer.weight"], X + W),
+            ("other", op, ["y"], value),
+        )
+    )
+    assert alone(side, {3}, measured=(2,), matched=(2,)) == expected
