@@ -53,7 +53,7 @@ class Execution:
     more: it takes values that readers of these results get in their place, and the result_ids that are wanted, and
     returns the value of each wanted one that could be computed; null where nothing can run again. A result that is
     itself replaced and wanted is computed from its sources. `error` is the sentence for a run that ended early: the
-    results up to there are here.
+    results up to there are here. `gradients` has by the result_id of a parameter or input that of its gradient.
     """
 
     name: str
@@ -65,6 +65,7 @@ class Execution:
     error: str | None = None
     notes: tuple[str, ...] = ()
     meta: Mapping[str, object] = field(default_factory=dict)
+    gradients: Mapping[int, int] = field(default_factory=dict)
 
     def value(self, result_id: int) -> Array | None:
         """Returns the values of a result; null where they were not kept. bfloat16 and float8 come as float32."""

@@ -15,6 +15,7 @@ from nbkit.analysis.align.matching.by_context import (
     match_same_calls,
     match_structure,
 )
+from nbkit.analysis.align.matching.by_leaf import match_gradients
 from nbkit.analysis.align.matching.by_part import match_parts
 from nbkit.analysis.align.matching.by_position import match_positions
 from nbkit.analysis.align.matching.by_value import match_values, same_of, tolerance_of
@@ -71,6 +72,7 @@ def align(left: Execution, right: Execution) -> Alignment:
     match_outputs(*sides, matches)
     match_neighbours(*sides, matches)
     match_parts(*sides, matches, tolerance)
+    match_gradients(*sides, matches)
     match_same_calls(*sides, matches)
     measured = LocalErrors(*sides)
     matches.replace(_doubted(*sides, matches, measured.of(matches, (set(), set()))))

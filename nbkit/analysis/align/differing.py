@@ -61,8 +61,3 @@ def _clean(side: Side, agreeing: set[int], matched: set[int]) -> list[bool]:
         )
         found.append(number in agreeing or (is_made and number not in matched))
     return found
-
-
-def roots(side: Side, chosen: set[int]) -> list[int]:
-    """Returns those of the chosen results that read no other one of them, in order."""
-    return [number for number in sorted(chosen) if not any(one in chosen for one in side.results[number].sources)]

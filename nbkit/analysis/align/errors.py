@@ -219,6 +219,20 @@ def _finite_norm(value: Array) -> float:
     return float(np.linalg.norm(wide[np.isfinite(wide)]))
 
 
+def is_noise(side: Side, number: int, known: Container[int]) -> bool:
+    """Returns whether a result is nothing but rounding: one more of what it is made of changes it as much as it is."""
+    value, recompute = side.execution.value(number), side.execution.recompute
+    if value is None or recompute is None or value.dtype.kind != "f" or not np.isfinite(value).all():
+        return False
+    read = {one: side.execution.value(one) for one in region_of(side, number, known) if one in known}
+    for change in (_rounded, _grown):
+        changed = {one: change(given, side.eps[one], one) for one, given in read.items() if given is not None}
+        found = recompute(changed, [number]).get(number)
+        if found is not None and 0 < _finite_norm(value) <= SENSITIVITY * _finite_norm(np.subtract(found, value)):
+            return True
+    return False
+
+
 def _key(match: Match) -> Key:
     assert match.relation is not None
     return match.left, match.relation.split, match.relation.axes

@@ -3,7 +3,8 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from nbkit.analysis.align.differing import SLICING, roots
+from nbkit.analysis.align.alone import alone_in
+from nbkit.analysis.align.differing import SLICING
 from nbkit.analysis.align.errors import LEEWAY, Local, error_of, region_of
 from nbkit.analysis.align.matches import Match, Matches
 from nbkit.analysis.align.matching.by_value import tolerance_of
@@ -44,7 +45,7 @@ def events(
     # What one side alone has is how it gets there, unless nothing else says where a difference comes from; and of a
     # side that ended early the rest is missing.
     if not found and not left.execution.error and not right.execution.error:
-        found = alone_events(left, right, matches, differs)
+        found = alone_events(left, right, matches, differs, local)
     return sorted(found, key=lambda event: event.order)
 
 
@@ -132,22 +133,22 @@ def _may_begin(side: Side, number: int, differing: set[int]) -> bool:
     return side.eps[number] > 0 and (number in differing or side.is_main[number])
 
 
-def alone_events(left: Side, right: Side, matches: Matches, differs: tuple[set[int], set[int]]) -> list[Event]:
+def alone_events(
+    left: Side,
+    right: Side,
+    matches: Matches,
+    differs: tuple[set[int], set[int]],
+    local: Mapping[int, Local] | None = None,
+) -> list[Event]:
     """Returns beginnings that show at no pair: the first results that differ and that only one side has."""
-    found = []
-    for number in _first_of(left, differs[0]):
-        if number not in matches.right_of:
-            found.append(Event(None, (number,), (), first_use(left, number)))
-    for number in _first_of(right, differs[1]):
-        if number not in matches.left_of:
-            found.append(Event(None, (), (number,), _order_of_right(left, right, matches, number)))
-    return found
-
-
-def _first_of(side: Side, differing: set[int]) -> list[int]:
-    """Returns the roots of what differs; of activations, if there are some."""
-    main = {number for number in differing if side.is_main[number] and side.is_telling[number]}
-    return roots(side, main or differing)
+    measured = (local or {}).keys()
+    lefts, rights = (
+        alone_in(side, which, matches, differs[which], measured) for which, side in enumerate((left, right))
+    )
+    return [
+        *(Event(None, (number,), (), first_use(left, number)) for number in lefts),
+        *(Event(None, (), (number,), _order_of_right(left, right, matches, number)) for number in rights),
+    ]
 
 
 def _order_of_right(left: Side, right: Side, matches: Matches, number: int) -> float:

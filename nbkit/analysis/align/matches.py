@@ -10,7 +10,8 @@ from nbkit.analysis.align.relations import Relation
 class Match:
     """Holds a pair of result_ids; `agrees` says whether their values are the same within the noise.
 
-    `relation` is null where one side holds a part of the other one: `part` then names it, slice or concat.
+    `relation` is null where one side holds a part of the other one: `part` then names it, slice or concat. It is
+    null, too, where no order of axes leads from one to the other: the same rows in another order, another size.
     """
 
     left: int

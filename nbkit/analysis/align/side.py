@@ -159,7 +159,9 @@ class Side:
             known = self.results[number].features
             assert known is not None
             size = int(self.numel[number])  # of complex elements, where features count two for each
-            same = size, known.rms, known.nan_count, known.inf_count, known.projections
+            # Beside what is masked, the features of scores do not show the other elements.
+            first = self.execution.values.first(number) if max(-known.min, known.max) >= HUGE else None
+            same = size, known.rms, known.nan_count, known.inf_count, known.projections, first
             groups.setdefault(same, []).append(number)
         return list(groups.values())
 

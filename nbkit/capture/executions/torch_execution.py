@@ -118,7 +118,10 @@ class _Step:
         for call in observer.calls:
             call.place = None  # it holds the graph
         notes = (*self.notes, *observer.notes())
-        return Execution(name, "torch", tuple(results), outputs, values, Calls(observer.calls, values), error, notes)
+        calls = Calls(observer.calls, values)
+        return Execution(
+            name, "torch", tuple(results), outputs, values, calls, error, notes, gradients=dict(self.gradients)
+        )
 
 
 def _directly(step: _Step, program: ExportedProgram, args: Any, kwargs: Any, name: str) -> Execution:

@@ -110,15 +110,26 @@ def rows_within(part: Array, whole: Array, tolerance: float) -> Ints | None:
 
 def _places(whole: npt.NDArray[np.float64], part: npt.NDArray[np.float64], tolerance: float) -> Ints | None:
     """Returns for each row of `part` the row of `whole` that is nearest, if all are near and none is taken twice."""
-    weights = np.random.default_rng(7).standard_normal(whole.shape[1])
     scale = float(np.sqrt((part**2).mean())) * whole.shape[1] ** 0.5
     if not np.isfinite(scale) or scale == 0:
         return None
+    weights = key_weights(whole.shape[1])
     keys, wanted = whole @ weights, part @ weights
+    places = nearest(keys, wanted)
+    if places is None or np.abs(keys[places] - wanted).max() > 4 * tolerance * scale:
+        return None
+    return places if np.abs(whole[places] - part).max() <= 4 * tolerance * np.abs(part).max() else None
+
+
+def key_weights(width: int) -> npt.NDArray[np.float64]:
+    """Returns the random vector whose product with a row of so many numbers is its key."""
+    return np.random.default_rng(7).standard_normal(width)
+
+
+def nearest(keys: npt.NDArray[np.float64], wanted: npt.NDArray[np.float64]) -> Ints | None:
+    """Returns for each wanted key the place of the nearest one; null where one is the nearest of two."""
     order = np.argsort(keys)
     at = np.clip(np.searchsorted(keys[order], wanted), 1, len(keys) - 1)
     before, after = order[at - 1], order[at]
     places = np.where(np.abs(keys[before] - wanted) <= np.abs(keys[after] - wanted), before, after)
-    if np.abs(keys[places] - wanted).max() > 4 * tolerance * scale or len(set(places.tolist())) < len(places):
-        return None
-    return places if np.abs(whole[places] - part).max() <= 4 * tolerance * np.abs(part).max() else None
+    return None if len(set(places.tolist())) < len(places) else places

@@ -72,3 +72,11 @@ def test_near_rows_are_of_one_group_and_rows_of_nan_are_near_none():
     left, right = np.array([[0.0], [1.0], [np.nan]]), np.array([[0.05], [1.0], [np.nan]])
     found = near(left, right, np.array([3, 3, 3]), np.array([3, 4, 3]), 0.1)
     assert (found.left.tolist(), found.right.tolist()) == ([0], [0])
+
+
+def test_masked_scores_of_two_layers_are_told_apart():
+    hidden = np.where(np.eye(4, 6, -1), np.finfo(np.float32).min, 0).astype(np.float32)
+    first, second = A + hidden, B + hidden
+    left = execution(("x", "Neg", [], X), ("a", "Add", [], first), ("b", "Add", [], second), outputs=["a", "b"])
+    right = execution(("b", "Add", [], first), ("a", "Add", [], second), outputs=["b", "a"])
+    assert pairs(align(left, right)) == {("a", "b", "same", True), ("b", "a", "same", True)}
