@@ -68,7 +68,7 @@ def _module_paths(ops: pd.DataFrame) -> tuple[Ints, list[str]]:
     """Returns paths that start with the model's name, so that parts of different models stay apart."""
     model_codes, models = pd.factorize(ops["model"])
     path_codes, paths = pd.factorize(ops["module"])
-    span = max(len(paths), 1)
+    span = len(paths)
     # factorize takes NaN for missing.
     codes, pairs = pd.factorize(np.where(path_codes < 0, np.nan, (model_codes + 1) * span + path_codes))
     different = [divmod(int(pair), span) for pair in pairs]

@@ -4,6 +4,7 @@ import torch
 from torch import nn
 
 import nbkit
+from nbkit.units import general
 from nbkit.views.sections.divergence import divergence_sections
 from tests.capture.diff.planted import scaled, with_fault
 from tests.capture.diff.shadow.runs import against
@@ -62,6 +63,22 @@ def test_a_clean_run_says_that_no_op_is_at_fault():
         *[None] * 4,
         "no op adds more than its dtype and conditioning allow",
     ]
+
+
+def test_each_milestone_says_its_figures():
+    """The op at which half of the digits of float16 are lost, and those where the error is largest and grows most."""
+    x = torch.linspace(1, 1.003, 50, dtype=torch.float16)
+    trace = against(lambda: (x * 1.1 - 1.1).exp())
+    where, *_ = divergence_sections(trace)
+    said = {row[0]: row[5] for row in where.texts()}
+    for name, label, also in (
+        ("half_precision_lost_at", "half of the digits lost", ("above", "level")),
+        ("largest_growth", "largest growth", ("of its inputs", "before")),
+        ("largest_error", "largest error", None),
+    ):
+        point = trace.meta[name]
+        more = f", {also[0]} {general(point[also[1]], 3)}" if also else ""
+        assert said[label] == f"total error {general(point['total_error'], 3)}{more}"
 
 
 def test_traces_without_another_run_have_none():
