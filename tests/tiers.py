@@ -153,6 +153,7 @@ FULL = (
 FIRST = ("browser/", "docs/", "magics/", "repository/test_notebooks.py", "wheel/", "capture/")
 # Long lists of cases of which each tells much the same: one in so many stays, the first of them always.
 SAMPLED = {
+    "align_cases/test_backward.py::test_the_gradients_of_a_port*": 6,
     "align_cases/test_opalign.py::test_a_fault*": 9,
     "align_cases/test_opalign.py::test_a_port*": 3,
     "align_cases/test_faults.py*": 9,

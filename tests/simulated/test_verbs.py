@@ -5,6 +5,7 @@ import torch
 from torch import nn
 
 import nbkit
+from nbkit.capture.executions.parameters import on_device_of
 from tests.capture.models import MODELS, SHAPES
 
 
@@ -92,3 +93,25 @@ def test_the_statistics_of_random_ops_are_taken_off_the_device(device):
     # Dropout itself multiplies once; so would the statistics of its bernoulli_.
     assert planted.report()["calls"].item() == 1
     assert set(trace.diffs["status"]) == {"ok"}
+
+
+def test_opalign_sets_a_model_beside_itself_on_the_device_and_names_the_op_that_differs(device):
+    """The inputs go where the right model is: nobody has to say so."""
+    torch.manual_seed(0)
+    model, x = net(), torch.randn(4, 8)
+    copied = net().to(device.torch_device)
+    clean = nbkit.opalign(model, copied, inputs=(x,), backward=True)
+    assert clean.meta["error"] is None
+    assert clean.meta["first_divergence"] is None
+    with device.planted(nbkit.Fault("native_layer_norm", "relative_error", size=0.1)):
+        first = nbkit.opalign(model, copied, inputs={"input": x}).meta["first_divergence"]
+    assert (first["right"]["module"], first["right"]["op"]) == ("1", "aten.native_layer_norm.default")
+
+
+def test_inputs_of_several_devices_stay_where_they_are(device):
+    on_device, here = torch.ones(2, device=device.torch_device), torch.ones(3)
+    assert on_device_of(net().to(device.torch_device), (here, on_device))[0] is here
+    moved = on_device_of(net().to(device.torch_device), {"x": here.requires_grad_(), "k": 2})
+    assert (moved["x"].device, moved["x"].requires_grad, moved["x"].is_leaf) == (device.torch_device, True, True)
+    assert moved["k"] == 2
+    assert on_device_of(torch.relu, (here,))[0] is here

@@ -2,14 +2,17 @@
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
 from torch import Tensor, nn
+from torch.utils._pytree import tree_leaves, tree_map_only
 
 from nbkit.capture.executions.arrays import Array, array_of
 from nbkit.capture.executions.compiled import original_of
+
+Inputs = TypeVar("Inputs")
 
 
 def module_of(source: Any) -> nn.Module | None:
@@ -34,6 +37,24 @@ def held_tensors(model: nn.Module) -> tuple[dict[str, Tensor], dict[str, str]]:
             first[id(tensor)] = name
             tensors[name] = tensor
     return tensors, tied
+
+
+def on_device_of(source: Any, inputs: Inputs) -> Inputs:
+    """Returns inputs with their tensors moved to the one device that a module is on.
+
+    They stay as they are where the module is on several devices or one of them is there already: then the user has
+    chosen their places.
+    """
+    model = module_of(source)
+    devices = {tensor.device for tensor in held_tensors(model)[0].values()} if model is not None else set()
+    given = [leaf for leaf in tree_leaves(inputs) if isinstance(leaf, Tensor)]
+    if len(devices) != 1 or devices & {tensor.device for tensor in given}:
+        return inputs
+    (device,) = devices
+    moved: Inputs = tree_map_only(
+        Tensor, lambda tensor: tensor.detach().to(device).requires_grad_(tensor.requires_grad), inputs
+    )
+    return moved
 
 
 def arrays_of(tensors: Mapping[str, Tensor]) -> dict[str, Array]:

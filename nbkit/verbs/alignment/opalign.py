@@ -17,7 +17,7 @@ from nbkit.executions.values import KEPT_BYTES
 from nbkit.progress import Progress
 from nbkit.trace.trace import Trace
 from nbkit.verbs.alignment.copying import check_modules, parameters_copied
-from nbkit.verbs.alignment.sides import WAYS, execution_of, failed, turned_into
+from nbkit.verbs.alignment.sides import WAYS, execution_of, failed, inputs_beside, turned_into
 from nbkit.verbs.notebook import Notebook
 from nbkit.verbs.options.generated import OptionHolder
 from nbkit.verbs.options.parser import absolute_path
@@ -53,7 +53,8 @@ def opalign(
         right: what is compared with it; likewise, or a word for what the left module is turned into: "onnx" (exported),
             "onnxruntime" (exported and optimized by it), "export" (torch.export, decomposed), "compile".
         inputs: arguments of both, by position or by name.
-        right_inputs: arguments of the right one, where they are not the same.
+        right_inputs: arguments of the right one, where they are not the same. Else its tensors are on the device of its
+            parameters.
         backward: also runs the backward pass of torch models, from the loss that they return, else from the mean of
             their first result.
         copy_parameters: first loads the parameters of the left module into the right one, in place. They are paired by
@@ -66,7 +67,7 @@ def opalign(
         OptionError: for sides or inputs that cannot be used. If one side alone fails while it runs, the trace has the
             results up to there.
     """
-    given = inputs if right_inputs is None else right_inputs
+    given = inputs_beside(right, inputs) if right_inputs is None else right_inputs
     settings: dict[str, Any] = {"backward": backward, "kept_bytes": kept_bytes}
     forward: dict[str, Any] = {**settings, "backward": False}
     if copy_parameters:

@@ -61,6 +61,15 @@ def turned_into(way: str, model: Any, inputs: Inputs, *, backward: bool, kept_by
     return _torch(turned, inputs, backward=backward, kept_bytes=kept_bytes, name=name)
 
 
+def inputs_beside(source: Any, inputs: Inputs) -> Inputs:
+    """Returns the inputs of a side on the device of its parameters, where it is a model that has some."""
+    if isinstance(source, str | PathLike | Trace | Execution) or not hasattr(source, "parameters"):
+        return inputs
+    from nbkit.capture.executions.parameters import on_device_of
+
+    return on_device_of(source, inputs)
+
+
 def failed(side: str, source: Any, error: NbkitError) -> Execution:
     """Returns an execution without results for a side that could not be run, so that the other one is still shown."""
     name = str(source) if isinstance(source, str | PathLike) else type(source).__name__
