@@ -133,21 +133,29 @@ def row_devices(rows: OpRows, tensors: TensorColumns, spans: Spans) -> tuple[np.
 
 def row_shapes(rows: OpRows, tensors: TensorColumns, spans: Spans) -> tuple[np.ndarray, list[str | None]]:
     """Returns the shapes of each row's inputs as a number, and the texts; -1 where they are not known."""
-    numbers: dict[tuple[int, tuple[int, ...]], int] = {}
     texts: list[str | None] = []
     codes = np.full(rows.count, -1, dtype=np.int64)
     sizes = [sizes_text(shape) for shape, *_ in tensors.geometries]
     for mine, first, inputs, _, records in spans.values():
-        geometry = np.append(tensors.geometry, -1)[records].tolist()
-        given = rows.arguments_code[mine].tolist()
-        for row, form, begin, count in zip(mine.tolist(), given, first.tolist(), inputs.tolist(), strict=True):
-            key = form, tuple(geometry[begin : begin + count])
-            number = numbers.get(key)
-            if number is None:
-                number = numbers[key] = len(texts)
-                texts.append(_shapes_text(rows.arguments[form], [sizes[code] for code in key[1]]))
-            codes[row] = number
+        geometry, forms = np.append(tensors.geometry, -1)[records], rows.arguments_code[mine]
+        _, shown, numbers = np.unique(
+            _input_codes(forms, geometry, first, inputs), return_index=True, return_inverse=True
+        )
+        codes[mine] = len(texts) + numbers
+        for row in shown.tolist():
+            met = geometry[first[row] : first[row] + inputs[row]].tolist()
+            texts.append(_shapes_text(rows.arguments[forms[row]], [sizes[code] for code in met]))
     return codes, texts
+
+
+def _input_codes(forms: np.ndarray, geometry: np.ndarray, first: np.ndarray, inputs: np.ndarray) -> np.ndarray:
+    """Returns numbers of rows that are equal where the forms and the geometries of all inputs are."""
+    codes, span = forms.copy(), int(geometry.max(initial=0)) + 2
+    for position in range(int(inputs.max(initial=0))):
+        has = np.flatnonzero(inputs > position)
+        numbers, _ = pd.factorize(codes[has] * span + geometry[first[has] + position] + 1)
+        codes[has] = numbers + codes.max() + 1
+    return codes
 
 
 def _shapes_text(arguments: Arguments | None, sizes: list[str]) -> str | None:
