@@ -10,6 +10,7 @@ from nbkit.analysis.align.events import Event
 from nbkit.analysis.align.kinds.arguments import other_number
 from nbkit.analysis.align.kinds.casts import cast_and_back
 from nbkit.analysis.align.kinds.find import kind_of
+from nbkit.analysis.align.kinds.products import reduced_product
 from nbkit.analysis.align.kinds.read import kind_of_read
 from nbkit.analysis.align.matches import Match
 from nbkit.analysis.align.region import Kind, Piece, Region
@@ -174,7 +175,7 @@ def module_of(side: Side, number: int) -> str | None:
 def kind_of_event(alignment: Alignment, event: Event) -> Kind | None:
     """Returns the kind of a beginning; null where there is no pair, or no kind explains it."""
     kind = cast_and_back(alignment, event) or kind_of_read(alignment, event) or _kind_of_values(alignment, event)
-    return kind or other_number(alignment, event)
+    return kind or reduced_product(alignment, event) or other_number(alignment, event)
 
 
 def _kind_of_values(alignment: Alignment, event: Event) -> Kind | None:

@@ -1,6 +1,7 @@
 """Tests whether one side has been rounded to a dtype of fewer bits than the other side's values have."""
 
 import numpy as np
+import numpy.typing as npt
 
 from nbkit.analysis.align.kinds.case import Case, Floats, norm
 from nbkit.analysis.align.region import Kind
@@ -61,6 +62,12 @@ def rounded(values: Floats, dtype: str) -> Floats:
     """Returns values rounded to the nearest number of float16 or bfloat16, ties to even."""
     if dtype == "float16":
         return values.astype(np.float16).astype(np.float64)
-    bits = values.astype(np.float32).view(np.uint32)
-    bits = bits + 0x7FFF + ((bits >> 16) & 1)
-    return (bits & np.uint32(0xFFFF0000)).view(np.float32).astype(np.float64)
+    return with_fewer_bits(values.astype(np.float32), 16).astype(np.float64)
+
+
+def with_fewer_bits(values: npt.NDArray[np.generic], bits: int, *, to_nearest: bool = True) -> npt.NDArray[np.float32]:
+    """Returns float32 without so many of its last bits: rounded to the nearest, ties to even, or toward zero."""
+    held = np.ascontiguousarray(values).view(np.uint32)
+    if to_nearest:
+        held = held + np.uint32((1 << (bits - 1)) - 1) + ((held >> np.uint32(bits)) & np.uint32(1))
+    return (held & np.uint32(2**32 - 2**bits)).view(np.float32).reshape(values.shape)
