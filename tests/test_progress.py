@@ -150,6 +150,27 @@ def test_a_recording_says_what_runs(verb, told, terminal):
     assert not [thread for thread in threading.enumerate() if thread.name == "nbkit progress"]
 
 
+@pytest.mark.parametrize(
+    "verb", [nbkit.optrace, nbkit.opcheck, nbkit.opdiff, nbkit.opcost, nbkit.opaudit, nbkit.opstable]
+)
+def test_a_recording_that_takes_long_to_begin_says_so(verb, terminal, monkeypatch):
+    """The first of a process imports for seconds: the line is asked for before anything is recorded."""
+    recorder = verb()
+    install = recorder._install
+
+    def slowly(recording):
+        wait_for(terminal, verb.__name__)
+        terminal.truncate(0)  # what comes now is asked for with a recording, and no observers yet
+        terminal.seek(0)
+        wait_for(terminal, f"\r{verb.__name__} (")
+        install(recording)
+
+    monkeypatch.setattr(recorder, "_install", slowly)
+    with recorder:
+        torch.ones(2) + 1
+    assert last_line(terminal) == ""
+
+
 def test_a_recording_that_fails_to_begin_leaves_no_line(terminal, monkeypatch):
     recorder = nbkit.optrace()
     monkeypatch.setattr(recorder, "_begin", lambda: 1 / 0)

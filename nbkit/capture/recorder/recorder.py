@@ -56,6 +56,7 @@ class Recorder:
         self.threads = threads
         self.name = name or self.verb
         self.trace: Trace | None = None
+        self.ended = False
 
     def __enter__(self) -> Trace:
         if self.trace is not None:
@@ -81,7 +82,6 @@ class Recorder:
         self.trace = Trace()
         self.recording = Recording(native)
         self._install(self.recording)
-        self.ended = False
         self.running = running()
 
     def _install(self, recording: Recording) -> None:
@@ -122,7 +122,7 @@ class Recorder:
     def _progress(self) -> str:
         """Says how far the recording is; another thread asks, while the step runs."""
         recording = vars(self).get("recording")
-        if recording is None:
+        if recording is None or "exits" not in vars(self):  # the observers are not there yet
             return self.verb
         count = recording.ops.row_count
         told = f"{self.verb}: {units.counted(count, 'op')}"
