@@ -17,7 +17,7 @@ from nbkit.capture.raw.recording import (
     Recording,
     ThreadState,
 )
-from nbkit.capture.raw.source import code_text, location_text
+from nbkit.capture.raw.source import code_of_line, line_of, line_text
 from nbkit.capture.step.module_calls import ModuleCalls
 from nbkit.schema import LINES, OPS, nullable
 from nbkit.timeline.nesting import depth_levels, subtree_sums
@@ -188,14 +188,14 @@ class OpRows:
         has_own = code >= 0
         upward = np.where(self.in_node & (self.forward >= 0), self.forward, self.parent)
         stays = has_own | (upward < 0)
-        self.locations = [by_key[key] for key in keys]
-        texts = [location_text(location) for location in self.locations]
+        self.places = [(held.co_filename, line_of(held, offset)) for held, offset in map(by_key.__getitem__, keys)]
+        texts = [line_text(*place) for place in self.places]
         return code[followed(np.where(stays, np.arange(self.count), upward))], texts
 
     def lines(self, chosen: np.ndarray) -> pd.DataFrame:
         """Returns the frame of the lines of code that the rows in `chosen` come from; a line stands in it once."""
         met = dict.fromkeys(self.source_code[chosen].tolist())
-        texts = {self.sources[code]: code_text(self.locations[code]) for code in met if code >= 0}
+        texts = {self.sources[code]: code_of_line(*self.places[code]) for code in met if code >= 0}
         return LINES.frame({"source": [*texts], "text": [*texts.values()]})
 
     def own(self, accumulated: dict[int, tuple[int, str]], paths: list[tuple[int, str]]) -> None:

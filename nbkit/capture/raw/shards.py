@@ -6,6 +6,7 @@ from typing import Any
 
 from torch import Tensor
 from torch._subclasses import FakeTensor
+from torch.nn import Parameter
 
 # Why what is told of a DTensor is not what its shape says.
 LOCAL = "A DTensor is told by its local shard: shapes, bytes and values are those of this process alone."
@@ -43,6 +44,8 @@ def local_shard(tensor: Tensor) -> Tensor:
 
     Asking a DTensor itself for a value would make torch communicate, and wait for processes that ask for nothing.
     """
+    if type(tensor) in (Tensor, Parameter):  # most are
+        return tensor
     known = dtensor_type()
     if known is None or not isinstance(tensor, known):
         return tensor

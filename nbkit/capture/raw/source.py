@@ -71,13 +71,18 @@ def node_location(frame: FrameType | None) -> CodeLocation | None:
 def location_text(location: CodeLocation) -> str:
     """Returns `Cell In[7], line 3` for a notebook cell, else `path/file.py:12`, relative in the working directory."""
     code, offset = location
-    return line_text(code.co_filename, _line(code, offset))
+    return line_text(code.co_filename, line_of(code, offset))
 
 
 def code_text(location: CodeLocation) -> str | None:
     """Returns the line of code itself, without the blanks around it; None where nobody has it any more."""
     code, offset = location
-    return linecache.getline(code.co_filename, _line(code, offset)).strip() or None
+    return code_of_line(code.co_filename, line_of(code, offset))
+
+
+def code_of_line(filename: str, line: int) -> str | None:
+    """Returns the same of a line of a file."""
+    return linecache.getline(filename, line).strip() or None
 
 
 def line_text(filename: str, line: int) -> str:
@@ -96,7 +101,8 @@ def _short_path(path: str, folder: str) -> str:
     return path if relative.startswith(os.pardir) else relative
 
 
-def _line(code: CodeType, offset: int) -> int:
+def line_of(code: CodeType, offset: int) -> int:
+    """Returns the line of an instruction. It takes longer the later that stands in the code."""
     for start, end, number in code.co_lines():
         if start <= offset < end and number is not None:
             return number
