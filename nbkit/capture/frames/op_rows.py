@@ -43,7 +43,8 @@ class OpRows:
             rows = np.cumsum(is_done) - 1
             self.row_of_slot = np.where(is_done, rows, -1)
         self.count = len(self.name_code)
-        self.integers = {name: self._done(recording.ops.integers(name)) for name in OP_INTEGERS}
+        done = slice(None) if self.is_done is None else self.is_done
+        self.integers = {name: recording.ops.integers(name)[done] for name in OP_INTEGERS}
         context, contexts = self.objects("context")
         fields = np.array(contexts, dtype=np.int64).reshape(-1, len(Context._fields))
         self.integers |= {name: fields[context, number] for number, name in enumerate(Context._fields)}
@@ -71,9 +72,6 @@ class OpRows:
             return numbers, distinct
         met, numbers = np.unique(numbers[self.is_done], return_inverse=True)
         return numbers, [distinct[number] for number in met]
-
-    def _done(self, column: np.ndarray) -> np.ndarray:
-        return column if self.is_done is None else column[self.is_done]
 
     def drop_empty_calls(self) -> None:
         """Leaves out, and counts, API calls that ran no op and returned no tensor (x.size(), torch.is_complex(x))."""
@@ -178,10 +176,9 @@ class OpRows:
     def _sources(self) -> tuple[np.ndarray, list[str]]:
         """Returns each row's source line as a number (its own, else its forward op's or API call's), and the texts."""
         met, locations = self.objects("location")
-        own = [location for location in locations if location is not None]
         # By identity: comparing code objects compares all that is in them.
-        number, keys = numbered([(id(code), offset) for code, offset in own])
-        by_key = {(id(location[0]), location[1]): location for location in own}
+        by_key = {(id(location[0]), location[1]): location for location in locations if location is not None}
+        number, keys = numbered([(id(code), offset) for code, offset in filter(None, locations)])
         code_of = np.full(len(locations), -1, dtype=np.int64)
         code_of[[location is not None for location in locations]] = number
         code = code_of[met]

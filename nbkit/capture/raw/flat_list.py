@@ -36,7 +36,7 @@ class FlatList(list[Any]):
         self[row * self.step : (row + 1) * self.step] = record
 
     def clear_row(self, row: int) -> None:
-        """Makes of a record one that was never put."""
+        """Empties a record, as if it had never been put."""
         self.put(row, self.nothing)
 
     def value(self, row: int, field: str) -> Any:

@@ -2,10 +2,8 @@
 
 from collections.abc import Iterator
 from itertools import product
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from nbkit.analysis.align.align import Alignment
 from nbkit.analysis.align.events import Event
@@ -52,7 +50,7 @@ def _rounded(side: Side, number: int) -> Iterator[tuple[str, Array]]:
     if recompute is None or any(value is None or value.dtype != np.float32 for value in values.values()):
         return
     for (name, bits), to_nearest in product(FORMATS.items(), (True, False)):
-        less: dict[int, npt.NDArray[Any]] = {
+        less: dict[int, Array] = {
             one: with_fewer_bits(value, bits, to_nearest=to_nearest)
             for one, value in values.items()
             if value is not None

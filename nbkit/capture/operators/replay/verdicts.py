@@ -43,18 +43,18 @@ class Verdicts:
 
     def add(self, ran: Ran, op_id: int) -> bool:
         """Adds the rows of a call; returns whether it did to the bit what it did in the step. Raises TraceError."""
-        slot, before = op_id, ran.built.record.get("raised")
+        before = ran.built.record.get("raised")
         if ran.raised is not None or before is not None:
-            return self._raised(ran, slot, before)
+            return self._raised(ran, op_id, before)
         compared = results(ran)
         is_same = all(result.difference is None for result in compared)
         if not compared:
-            self._row(ran, slot, Result("output", 0, None, None, None, note="it returns nothing"), "ok")
+            self._row(ran, op_id, Result("output", 0, None, None, None, note="it returns nothing"), "ok")
         elif self.against == BITS:
             for result in compared:
-                self._to_the_bit(ran, slot, result)
+                self._to_the_bit(ran, op_id, result)
         else:
-            self._by_rounding(ran, slot, compared)
+            self._by_rounding(ran, op_id, compared)
         return is_same
 
     def finish(self) -> None:
