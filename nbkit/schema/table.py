@@ -62,8 +62,9 @@ class Table:
         has no null, and on values the dtype cannot hold.
         """
         columns = dict(data) if isinstance(data, Mapping) else self._columns_of(data)
-        if unknown := [name for name in columns if name not in self.names]:
-            raise SchemaError(f"{self.name} has no column {unknown[0]!r}; its columns are {', '.join(self.names)}.")
+        names = self.names
+        if unknown := [name for name in columns if name not in names]:
+            raise SchemaError(f"{self.name} has no column {unknown[0]!r}; its columns are {', '.join(names)}.")
         length = max((len(values) for values in columns.values()), default=0)
         arrays = {column.name: self._array(column, columns.get(column.name), length) for column in self.columns}
         return pd.DataFrame(arrays, index=pd.RangeIndex(length), copy=False)

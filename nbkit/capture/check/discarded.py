@@ -105,11 +105,11 @@ class Dataflow:
 
 def discarded(bad: pd.DataFrame, ops: pd.DataFrame, tensors: pd.DataFrame, alive: set[int]) -> np.ndarray:
     """Returns of each bad tensor whether it is an Inf that the step throws away."""
-    is_needed = ops["phase"].isin(NEEDED_IN).to_numpy()[bad["op_id"].to_numpy()]
-    may_be = (bad["kind"] == "inf") & (bad["nan_count"] == 0) & ~is_needed
-    thrown_away: np.ndarray = may_be.to_numpy(dtype=bool, copy=True)
+    is_inf = (bad["kind"] == "inf") & (bad["nan_count"] == 0)
+    thrown_away: np.ndarray = is_inf.to_numpy(dtype=bool, copy=True)
     if not thrown_away.any():
         return thrown_away
+    thrown_away &= ~ops["phase"].isin(NEEDED_IN).to_numpy()[bad["op_id"].to_numpy()]
     flow, doubtful = Dataflow(ops, tensors, alive), set(bad["op_id"][~thrown_away].tolist())
     for row in np.flatnonzero(thrown_away):
         op_id, position = bad["op_id"].iloc[row], bad["position"].iloc[row]

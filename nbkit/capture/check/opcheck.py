@@ -17,6 +17,7 @@ from nbkit.capture.recorder.recorder import Recorder
 from nbkit.capture.step.module_calls import ModuleCalls
 from nbkit.findings.bad_values import bad_value_findings
 from nbkit.findings.finding import line_texts, with_findings
+from nbkit.schema import FINDINGS
 from nbkit.trace.trace import Trace
 
 KEYS = ["op_id", "role", "position"]
@@ -111,6 +112,8 @@ class CheckObserver(Observer):
             thrown_away = discarded(bad, ops, tensors, alive)
             bad = bad[~thrown_away].reset_index(drop=True)
             meta = {**meta, "discarded_ops": int(thrown_away.sum())}
+        if bad.empty:  # as of nearly every step
+            return with_findings(frames, FINDINGS.frame()), meta
         is_scaled = bool(ops["op"].str.contains("_amp_foreach_non_finite_check_and_unscale_").any())
         findings = bad_value_findings(
             with_names(bad, ops, tensors), ops, line_texts(frames["lines"]), is_scaled=is_scaled
@@ -128,13 +131,14 @@ def with_names(bad: pd.DataFrame, ops: pd.DataFrame, tensors: pd.DataFrame) -> p
 
     The message begins with its name; else with what it probably is, from where it came in.
     """
-    named = tensors[["storage_id", "name"]].dropna().drop_duplicates().drop_duplicates("storage_id", keep=False)
-    names = dict(zip(named["storage_id"].tolist(), named["name"].tolist(), strict=True))
-    is_input = (bad["kind"] == "input").to_numpy(dtype=bool)
-    known = tensors.drop_duplicates(KEYS).set_index(KEYS)["storage_id"] if is_input.any() else pd.Series()
     parameters: list[str | None] = [None] * len(bad)
     messages = bad["message"].tolist()
-    for row in np.flatnonzero(is_input):
+    inputs = np.flatnonzero(bad["kind"] == "input")
+    if len(inputs):
+        named = tensors[["storage_id", "name"]].dropna().drop_duplicates().drop_duplicates("storage_id", keep=False)
+        names = dict(zip(named["storage_id"].tolist(), named["name"].tolist(), strict=True))
+        known = tensors.drop_duplicates(KEYS).set_index(KEYS)["storage_id"]
+    for row in inputs:
         key = tuple(bad[KEYS].iloc[row])
         parameters[row] = names.get(known.get(key))
         if owner := parameters[row] or _guess(ops.iloc[key[0]]):

@@ -2,6 +2,7 @@
 
 from collections import deque
 from functools import partial
+from time import sleep
 
 import pytest
 import torch
@@ -78,6 +79,14 @@ def test_the_clock_takes_longer_for_more():
     small, large = (torch.ones(elements) for elements in (64, 2**20))
     times = [clock.time_us(partial(partial, tensor.exp), 8, seconds=0) for tensor in (small, large)]
     assert 0 < times[0] < times[1]
+
+
+@pytest.mark.parametrize(("threads", "counts"), [(1, False), (2, True)])
+def test_of_a_single_thread_only_its_own_work_counts(monkeypatch, threads, counts):
+    """While this one sleeps another process may run; threads of torch have no clock of their own."""
+    monkeypatch.setattr(torch, "get_num_threads", lambda: threads)
+    took_us = Clock(torch.device("cpu")).sample([partial(sleep, 0.05)], deque())
+    assert (took_us >= 50_000) == counts
 
 
 class Event:

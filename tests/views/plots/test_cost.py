@@ -113,7 +113,15 @@ def test_roofs_and_ops_are_drawn_on_logarithmic_axes() -> None:
     np.testing.assert_allclose(np.divide(bandwidth.y, bandwidth.x), 1e9)
     assert bandwidth.x[1] == pytest.approx(1.0) == compute.x[0]
     assert {marks.name for marks in figure.data[2:]} <= {"compute bound", "memory bound", "launch bound"}
-    assert len(draw_roofline(with_times(layers())).axes[0].lines) == 2
+
+
+def test_the_names_of_roofs_stand_at_their_lines() -> None:
+    axes = draw_roofline(with_times(layers())).axes[0]
+    slope, flat = axes.lines
+    at = {text.get_text(): text.xy for text in axes.texts}
+    x, y = at["954 MiB/s "]
+    assert slope.get_xdata()[0] < x < slope.get_xdata()[1] and y / x == pytest.approx(1e9)
+    assert at["float32: 1.00 GFLOP/s "] == (flat.get_xdata()[0], flat.get_ydata()[0])
 
 
 def test_what_is_not_known_is_refused_in_one_sentence() -> None:
