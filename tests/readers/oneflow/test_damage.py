@@ -58,6 +58,15 @@ def test_cut_inside_the_listing(tmp_path):
     assert not trace.complete
 
 
+@pytest.mark.parametrize("lines", [1, 3])
+def test_cut_inside_a_traceback(tmp_path, lines):
+    why = ["Traceback (most recent call last):", '  File "train.py", line 3, in <module>', "    y = net(x)"][:lines]
+    trace = logs.read(tmp_path, TEXT + "\n".join(why) + "\n")
+    assert not trace.complete and trace.nodes.equals(logs.read(tmp_path, TEXT).nodes)
+    whole = logs.read(tmp_path, TEXT + "\n".join([*why, "RuntimeError: shapes differ"]) + "\n")
+    assert whole.meta["error"]["message"] == "RuntimeError: shapes differ"
+
+
 def test_begins_in_the_middle(tmp_path):
     whole = nodes_of(logs.read(tmp_path, TEXT), "Net_0 traced")["name"].tolist()
     late = logs.read(tmp_path, TEXT[TEXT.index("model.fc-matmul-0") - 300 :])
