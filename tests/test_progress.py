@@ -90,6 +90,16 @@ def test_nobody_is_told_who_does_not_watch(kind, monkeypatch):
     assert kind == "closed" or stream.getvalue() == ""
 
 
+@pytest.mark.parametrize("stream", [None, io.StringIO()])
+def test_a_process_without_a_terminal_works_on(stream, monkeypatch):
+    """Python has no stderr where it has no console; asking a closed file whether it is a terminal is an error."""
+    if stream is not None:
+        stream.close()
+    monkeypatch.setattr("sys.stderr", stream)
+    with Progress(lambda: "work"):
+        sleep(0.05)
+
+
 def test_a_stream_that_is_closed_meanwhile_ends_the_line_and_not_the_work():
     stream = Terminal()
     with Progress(lambda: "work", stream):

@@ -139,6 +139,11 @@ WRONG = {
         "rounded_positions",
         "1,024 positions are held in bfloat16, which tells integers apart only up to 256",
     ),
+    "the first position that float16 does not hold": (
+        lambda: torch.arange(2050, dtype=torch.float16),
+        "rounded_positions",
+        "2,050 positions are held in float16, which tells integers apart only up to 2,048",
+    ),
 }
 RIGHT = {
     "cross_entropy on scores": lambda: F.cross_entropy(X @ X.T, torch.arange(16)),
@@ -166,6 +171,7 @@ RIGHT = {
     "relu in place": lambda: nn.Sequential(nn.Linear(4, 4), nn.ReLU(inplace=True), nn.Linear(4, 4))(X).sum(),
     "positions in float32": lambda: torch.arange(1024.0).sin().to(torch.bfloat16),
     "few positions in bfloat16": lambda: torch.arange(200).to(torch.bfloat16),
+    "as many positions as float16 holds": lambda: torch.arange(2049, dtype=torch.float16),
     "ids that are cast": lambda: torch.randint(0, 9, (1024,)).to(torch.bfloat16),
 }
 
