@@ -13,7 +13,8 @@ from nbkit.capture.replay.isolated import isolated
 from nbkit.capture.step.optimizer_events import OptimizerEvents
 from nbkit.capture.watch.state import State
 
-PAGE = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 0
+# Gradients of at most so many elements are put together before their norm is computed.
+SMALL = 4096
 Row = dict[str, Any]
 
 
@@ -27,6 +28,7 @@ class StepWatch:
         self.events = OptimizerEvents(_run_isolated, self._on_step, self._on_skip)
         self.backward = Patch(torch.autograd, "backward")
         self.scale = Patch(torch.amp.GradScaler, "scale")
+        self.memory = ProcessMemory()
         self.row: Row | None = None
         self.is_installed = False
 
@@ -53,6 +55,7 @@ class StepWatch:
         self.events.remove()
         self.scale.remove()
         self.backward.remove()
+        self.memory.close()
 
     def begin(self, number: int) -> None:
         self.row = {"step": number, "optimizer_steps": 0, "skipped_steps": 0}
@@ -68,7 +71,7 @@ class StepWatch:
         assert self.row is not None
         row, self.row = self.row, None
         row["wall_us"] = (perf_counter_ns() - self.started) / 1e3
-        row["held_bytes"] = held_bytes()
+        row["held_bytes"] = self._held_bytes()
         row["learning_rate"] = self.rate
         row["error"] = None if error is None else type(error).__name__
         with isolated():
@@ -77,6 +80,12 @@ class StepWatch:
             row["gradient_norm"] = sum(float(norm) ** 2 for norm in self.norms) ** 0.5 if self.norms else None
         self.unscaled.clear()
         return row
+
+    def _held_bytes(self) -> int | None:
+        """Returns what is held in the device's allocator, else in the memory of the process; null if unknown."""
+        if torch.cuda.is_initialized() and (held := torch.cuda.memory_allocated()):
+            return int(held)
+        return self.memory.held_bytes()
 
     def update_fraction(self, before: State) -> float | None:
         """Returns norm of the change / norm before of all that the step trained; null if it trained nothing kept."""
@@ -115,11 +124,17 @@ class StepWatch:
 
 
 def norms_of(gradients: list[Tensor]) -> list[Tensor]:
-    """Returns the norm of the gradients of each device and dtype, in few calls: it is asked at every step."""
-    groups: dict[tuple[torch.device, torch.dtype], list[Tensor]] = {}
+    """Returns norms that make up that of all gradients, in few calls: it is asked at every step."""
+    groups: dict[tuple[torch.device, torch.dtype, bool], list[Tensor]] = {}
     for gradient in gradients:
-        groups.setdefault((gradient.device, gradient.dtype), []).append(gradient)
-    return [torch.linalg.vector_norm(torch.stack(torch._foreach_norm(group))) for group in groups.values()]
+        is_small = gradient.numel() <= SMALL
+        groups.setdefault((gradient.device, gradient.dtype, is_small), []).append(gradient)
+    return [
+        torch.linalg.vector_norm(
+            torch.cat([one.reshape(-1) for one in group]) if is_small else torch.stack(torch._foreach_norm(group))
+        )
+        for (*_, is_small), group in groups.items()
+    ]
 
 
 def _run_isolated(work: Callable[[], object]) -> None:
@@ -130,15 +145,27 @@ def _run_isolated(work: Callable[[], object]) -> None:
         return
 
 
-def held_bytes() -> int | None:
-    """Returns what is held in the device's allocator, else in the memory of the process; null if unknown."""
-    if torch.cuda.is_initialized() and (held := torch.cuda.memory_allocated()):
-        return int(held)
-    try:
-        file = os.open("/proc/self/statm", os.O_RDONLY)
-    except OSError:
-        return None
-    try:
-        return int(os.read(file, 200).split()[1]) * PAGE
-    finally:
-        os.close(file)
+class ProcessMemory:
+    """Tells how many bytes the process holds. The file stays open: opening it takes longer than reading it."""
+
+    PATH = "/proc/self/statm"
+
+    def __init__(self) -> None:
+        self.page = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 0
+        self.process, self.file = os.getpid(), -1
+
+    def held_bytes(self) -> int | None:
+        """Returns the bytes; null where the system does not tell."""
+        if self.process != os.getpid():  # a fork: the file is that of the process before
+            self.close()
+        try:
+            if self.file < 0:
+                self.process, self.file = os.getpid(), os.open(self.PATH, os.O_RDONLY)
+            return int(os.pread(self.file, 200, 0).split()[1]) * self.page
+        except OSError:
+            return None
+
+    def close(self) -> None:
+        if self.file >= 0:
+            os.close(self.file)
+        self.file = -1

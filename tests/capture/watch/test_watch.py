@@ -1,13 +1,15 @@
 """The row of a watched step: its numbers are those of torch."""
 
 import math
+import os
+from pathlib import Path
 
 import pytest
 import torch
 from torch import nn
 
 from nbkit.capture.watch.state import State
-from nbkit.capture.watch.watch import StepWatch
+from nbkit.capture.watch.watch import ProcessMemory, StepWatch
 
 
 @pytest.fixture
@@ -43,6 +45,40 @@ def test_loss_gradient_norm_update_and_rate(watch):
     assert row["error"] is None and row["wall_us"] > 0 and row["held_bytes"] > 2**20
     after = torch.cat([one.detach().flatten() for one in model.parameters()])
     assert watch.update_fraction(state) == pytest.approx(float((after - before).norm() / before.norm()))
+
+
+def test_the_norm_is_that_of_all_gradients_small_and_large_of_every_dtype(watch):
+    torch.manual_seed(0)
+    half = nn.Linear(3, 5, dtype=torch.float64)
+    model = nn.Sequential(nn.Linear(4, 90), nn.Linear(90, 80), nn.Linear(80, 1), half)
+    for parameter in model.parameters():
+        parameter.grad = torch.randn_like(parameter)
+    model[1].bias.grad = None
+    optimizer = torch.optim.SGD(model.parameters())
+    watch.begin(0)
+    optimizer.step()
+    squares = [one.grad.double().square().sum() for one in model.parameters() if one.grad is not None]
+    assert watch.end(None)["gradient_norm"] == pytest.approx(float(sum(squares)) ** 0.5, rel=1e-6)
+
+
+@pytest.mark.skipif(not Path(ProcessMemory.PATH).exists(), reason="this system does not tell what a process holds")
+def test_a_process_tells_its_own_memory():
+    memory = ProcessMemory()
+    before = memory.held_bytes()
+    held = torch.ones(2**24)
+    assert 2**26 - 2**20 < memory.held_bytes() - before < 2**26 + 2**24
+    memory.process = -1  # as in a fork, which has the file of the process before
+    assert abs(memory.held_bytes() - before - held.nbytes) < 2**24
+    file = memory.file
+    memory.close()
+    with pytest.raises(OSError, match="Bad file descriptor"):
+        os.fstat(file)
+    memory.close()
+
+
+def test_a_system_that_does_not_tell_is_null(monkeypatch):
+    monkeypatch.setattr(ProcessMemory, "PATH", "/proc/no/such/file")
+    assert ProcessMemory().held_bytes() is None
 
 
 def test_losses_of_a_step_are_added_and_those_of_a_scaler_are_unscaled(watch):
