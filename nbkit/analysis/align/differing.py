@@ -22,7 +22,7 @@ def _differing(side: Side, matches: Matches, which: int) -> set[int]:
     found: set[int] = set()
     leads, ends = [False] * len(side), set(side.execution.outputs.values())
     reaches, is_clean = _reaches(side, agreeing), _clean(side, agreeing, set(matches.of(which)))
-    for number in range(len(side) - 1, -1, -1):
+    for number in reversed(range(len(side))):
         readers = side.execution.readers[number]
         if any(reader in found and side.does[reader] in SLICING for reader in readers):
             agrees = number in as_whole
@@ -45,7 +45,7 @@ def _reaches(side: Side, agreeing: set[int]) -> list[bool]:
     """Returns whether a result is made into outputs that all agree; into one at least."""
     outputs = set(side.execution.outputs.values())
     good, bad = [False] * len(side), [False] * len(side)
-    for number in range(len(side) - 1, -1, -1):
+    for number in reversed(range(len(side))):
         readers = side.execution.readers[number]
         good[number] = (number in outputs and number in agreeing) or any(good[reader] for reader in readers)
         bad[number] = (number in outputs and number not in agreeing) or any(bad[reader] for reader in readers)

@@ -96,7 +96,7 @@ class Side:
         """Returns whether a result is an output, or made into one at any distance."""
         outputs = set(self.execution.outputs.values())
         found = [False] * len(self.results)
-        for number in range(len(found) - 1, -1, -1):
+        for number in reversed(range(len(found))):
             found[number] = number in outputs or any(found[reader] for reader in self.execution.readers[number])
         return found
 

@@ -91,7 +91,7 @@ def _aten(ops: pd.DataFrame) -> pd.DataFrame:
     row_of = {op_id: row for row, op_id in enumerate(ids.tolist())}
     after = np.arange(1, len(aten) + 1)
     # What an op calls comes after it, so from the end each knows how far it reaches.
-    for row in range(len(aten) - 1, -1, -1):
+    for row in reversed(range(len(aten))):
         above = parent[int(ids[row])]
         if above in row_of:
             after[row_of[above]] = max(after[row_of[above]], after[row])

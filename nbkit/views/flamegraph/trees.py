@@ -39,7 +39,7 @@ class FlameTree:
         first = np.full(len(self.parent), none, np.int64)
         rows = np.flatnonzero(frames >= 0)
         np.minimum.at(first, frames[rows], rows)
-        for frame in range(len(first) - 1, -1, -1):
+        for frame in reversed(range(len(first))):
             above = self.parent[frame]
             if above >= 0:
                 first[above] = min(first[above], first[frame])

@@ -216,7 +216,7 @@ def canonical_order(side: Side) -> list[int]:
     """Returns the results in depth-first post-order from the outputs: the same for graphs emitted in another order."""
     order: list[int] = []
     seen: set[int] = set()
-    for root in [*side.execution.outputs.values(), *range(len(side) - 1, -1, -1)]:
+    for root in [*side.execution.outputs.values(), *reversed(range(len(side)))]:
         waiting = [(root, False)]
         while waiting:
             number, is_done = waiting.pop()

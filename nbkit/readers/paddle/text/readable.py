@@ -111,8 +111,12 @@ class ReadableReader:
             self._skipped.add(number, text, OUTSIDE)
 
     def _start_record(self, number: int, text: str) -> None:
-        self._record, self._record_line = [text], number
-        if operations.is_whole(text):
+        self._record, self._record_line = [], number
+        self._extend_record(text)
+
+    def _extend_record(self, text: str) -> None:
+        self._record.append(text)
+        if not self._is_nested and operations.is_whole(text):
             self._end_record(is_cut=False)
 
     def _continues(self, number: int, text: str) -> bool:
@@ -125,9 +129,7 @@ class ReadableReader:
         elif self._begins_record(text, stripped) or len(self._record) > MOST_CONTINUED:
             self._end_record(is_cut=True)
             return False
-        self._record.append(text)
-        if not self._is_nested and operations.is_whole(text):
-            self._end_record(is_cut=False)
+        self._extend_record(text)
         return True
 
     def _begins_nested(self, text: str) -> bool:

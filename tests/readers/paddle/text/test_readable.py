@@ -77,6 +77,14 @@ def test_junk_between_records_is_listed_and_costs_none(read):
     ]
 
 
+@pytest.mark.parametrize("after", range(1, len(MODERN.splitlines()) - 1))
+def test_junk_after_any_line_is_listed(read, after):
+    lines = MODERN.splitlines(keepends=True)
+    trace = read("".join([*lines[:after], "a line of the log\n", *lines[after:]]))
+    assert types(trace) == TYPES
+    assert [(row["line"], row["text"]) for row in trace.meta["skipped_lines"]] == [(after + 1, "a line of the log")]
+
+
 def test_junk_before_records_is_listed_and_they_are_read(read):
     trace = read(MODERN.replace("    {Out=['loss']}", "12{Out=['loss']}").replace("    var y", "34 var y"))
     assert types(trace) == TYPES
