@@ -18,7 +18,7 @@ from bench.harness.measure import Reading, now
 from bench.harness.ratios import Figure, figures_table, ratio
 from bench.harness.steps import compute_bound, launch_bound
 from nbkit.command_line.audit import KEEP, size_in_bytes
-from nbkit.command_line.audit_session import WatchedSteps
+from nbkit.command_line.audit_session import WatchedSteps, freeze_torch
 from sample_models.rwkv4 import RWKV4, RWKV4_TINY
 
 OUT = Path(__file__).parents[1] / "out" / "bench" / "watching.md"
@@ -71,7 +71,7 @@ def main(words: Sequence[str]) -> None:
     parser.add_argument("--step", choices=STEPS_OF, action="append")
     options = parser.parse_args(words)
     torch.set_num_threads(1)
-    gc.freeze()  # as the command does before it runs the script
+    freeze_torch()  # as the command does before it runs the script
     figures = []
     for name in options.step or STEPS_OF:
         make, count = STEPS_OF[name]

@@ -23,6 +23,17 @@ from nbkit.trace.trace import Trace
 from nbkit.verbs.verb import BAD_USE, FINDINGS, FINE
 
 
+def freeze_torch() -> None:
+    """Hides the many objects of torch from the garbage collector and from the search for models and optimizers.
+
+    No object from before the script is part of its state. Half of them come with the first optimizer, which makes torch
+    load more of itself.
+    """
+    import torch._dynamo  # noqa: F401
+
+    gc.freeze()
+
+
 class WatchedSteps:
     """Watches each step, keeps what it takes to run some of them again; `rows` are those of the frame `steps`."""
 
@@ -72,9 +83,7 @@ class AuditSession:
 
     def run(self) -> int:
         """Returns the exit status where it is ours to say; the script's own exceptions pass through."""
-        # No object from before the script is part of its state: neither the garbage collector nor the search for models
-        # and optimizers need look at the many objects of torch.
-        gc.freeze()
+        freeze_torch()
         return self.session.run(self.steps, self._report)
 
     def _report(self) -> int:

@@ -17,6 +17,8 @@ from nbkit.capture.audit.measures import has_plain_values
 from nbkit.capture.replay.isolated import isolated
 
 HOLDERS = (nn.Module, Optimizer, LRScheduler, torch.amp.GradScaler)
+# What is copied with the container that holds it.
+PLAIN = frozenset({str, int, float, bool, type(None), torch.dtype, torch.device})
 # A longer list or dict is data, not state: its elements stay those of today.
 MOST_ITEMS = 10_000
 
@@ -54,7 +56,10 @@ class State:
         can_keep: Callable[[Tensor], bool] = has_plain_values,
     ) -> None:
         self.bytes, self.most_bytes, self.can_keep = 0, most_bytes, can_keep
-        self.containers: dict[int, tuple[Any, Any]] = {}
+        # Side by side: thousands of pairs more would make Python's garbage collector look through all there is.
+        self.containers: list[Any] = []
+        self.copies: list[Any] = []  # of an empty one ()
+        self._met: set[int] = set()  # ids of the containers
         self.tensors: dict[int, tuple[Tensor, Tensor, Tensor | None, Tensor | None]] = {}
         with isolated():
             for held in objects:
@@ -70,17 +75,27 @@ class State:
                     self._keep_tensor(tensor)
 
     def _keep(self, value: Any) -> None:
-        if isinstance(value, Tensor):
-            self._keep_tensor(value)
-        elif isinstance(value, dict | list | set):
-            if id(value) in self.containers or len(value) > MOST_ITEMS:
-                return
-            self.containers[id(value)] = (value, value.copy())
-            for item in [*value.values(), *value] if isinstance(value, dict) else list(value):
-                self._keep(item)
-        elif type(value) is tuple:
-            for item in value:
-                self._keep(item)
+        waiting = [value]
+        while waiting:
+            value = waiting.pop()
+            if isinstance(value, Tensor):
+                self._keep_tensor(value)
+            elif isinstance(value, dict | list | set):
+                waiting += self._kept_container(value)
+            elif type(value) is tuple:
+                waiting += value
+
+    def _kept_container(self, value: Any) -> list[Any]:
+        """Keeps a container that is not kept yet; returns what in it may be, or hold, something to keep."""
+        if id(value) in self._met or len(value) > MOST_ITEMS:
+            return []
+        self._met.add(id(value))
+        self.containers.append(value)
+        self.copies.append(value.copy() if value else ())
+        items = [item for item in value if type(item) not in PLAIN]
+        if isinstance(value, dict):
+            items += [item for item in value.values() if type(item) not in PLAIN]
+        return items
 
     def _keep_tensor(self, tensor: Tensor) -> None:
         if id(tensor) in self.tensors or not self.can_keep(tensor) or nn.parameter.is_lazy(tensor):
@@ -95,7 +110,7 @@ class State:
 
     def restore(self) -> None:
         """Puts everything back as it was; tensors and containers stay the same objects."""
-        for container, copy in self.containers.values():
+        for container, copy in zip(self.containers, self.copies, strict=True):
             if isinstance(container, list):
                 container[:] = copy
             else:

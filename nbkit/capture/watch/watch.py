@@ -7,6 +7,9 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch._utils import _flatten_dense_tensors
+from torch.linalg import vector_norm
+from torch.utils._foreach_utils import _group_tensors_by_device_and_dtype
 
 from nbkit.capture.raw.patching import Patch
 from nbkit.capture.replay.isolated import isolated
@@ -115,9 +118,8 @@ class StepWatch:
     def _note(self, optimizer: Any) -> None:
         groups = getattr(optimizer, "param_groups", [])
         parameters = [parameter for group in groups for parameter in group["params"]]
-        gradients = [one.grad for one in parameters if one.grad is not None and one.grad.layout is torch.strided]
-        if gradients:
-            self.norms += norms_of(gradients)
+        gradients = [one.grad for one in parameters]
+        self.norms += norms_of([one for one in gradients if one is not None and one.layout is torch.strided])
         self.trained.update((id(parameter), parameter) for parameter in parameters)
         rates = [float(group["lr"]) for group in groups if group.get("lr") is not None]
         self.rate = max([*rates, *([] if self.rate is None else [self.rate])], default=None)
@@ -125,16 +127,14 @@ class StepWatch:
 
 def norms_of(gradients: list[Tensor]) -> list[Tensor]:
     """Returns norms that make up that of all gradients, in few calls: it is asked at every step."""
-    groups: dict[tuple[torch.device, torch.dtype, bool], list[Tensor]] = {}
-    for gradient in gradients:
-        is_small = gradient.numel() <= SMALL
-        groups.setdefault((gradient.device, gradient.dtype, is_small), []).append(gradient)
-    return [
-        torch.linalg.vector_norm(
-            torch.cat([one.reshape(-1) for one in group]) if is_small else torch.stack(torch._foreach_norm(group))
-        )
-        for (*_, is_small), group in groups.items()
-    ]
+    norms = []
+    groups: Any = _group_tensors_by_device_and_dtype([gradients])  # type: ignore[list-item]
+    for (group,), _ in groups.values():
+        if small := [one for one in group if one.numel() <= SMALL]:
+            norms.append(vector_norm(_flatten_dense_tensors(small)))
+        if large := [one for one in group if one.numel() > SMALL]:
+            norms.append(vector_norm(torch.stack(torch._foreach_norm(large))))
+    return norms
 
 
 def _run_isolated(work: Callable[[], object]) -> None:
