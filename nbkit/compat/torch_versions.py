@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable
+from functools import wraps
 from inspect import signature
 from types import CodeType
 from typing import Any
@@ -68,6 +69,31 @@ def experimental_config(**options: bool) -> _ExperimentalConfig:
     known = str(_ExperimentalConfig.__init__.__doc__)
     arguments: dict[str, Any] = {name: value for name, value in options.items() if f"{name}:" in known}
     return _ExperimentalConfig(**arguments)
+
+
+# torch 2.8 and older show no function mode a call of torch.autograd.backward; that of Tensor.backward they show.
+HIDES_BACKWARD = "has_torch_function" not in torch.autograd.backward.__code__.co_names
+
+
+def shown(function: Callable[..., Any], run: Callable[..., Any]) -> Callable[..., Any]:
+    """Returns what runs `run` in the place of a function of torch, and shows its calls to function modes."""
+
+    @wraps(function)
+    def showing(*args: Any, **kwargs: Any) -> Any:
+        if torch._C._len_torch_function_stack():
+            return torch.overrides.handle_torch_function(showing, (), *args, **kwargs)
+        return run(*args, **kwargs)
+
+    return showing
+
+
+def set_version(tensor: torch.Tensor, version: int) -> None:
+    """Sets how often a tensor counts as written to in place."""
+    set_versions = torch._C._autograd._unsafe_set_version_counter
+    try:
+        set_versions((tensor,), (version,))
+    except TypeError:  # torch 2.6 takes one tensor
+        set_versions(tensor, version)  # type: ignore[arg-type]
 
 
 def is_compile_wrapper(code: CodeType) -> bool:

@@ -5,8 +5,10 @@ from types import SimpleNamespace
 import pytest
 import torch
 from torch._C._autograd import DeviceType
+from torch.overrides import TorchFunctionMode
 from torch.profiler import ProfilerActivity, profile, record_function
 
+import nbkit
 from nbkit.compat import torch_versions
 from nbkit.compat.torch_versions import (
     current_accelerator,
@@ -14,6 +16,8 @@ from nbkit.compat.torch_versions import (
     disable_profiler,
     experimental_config,
     is_compile_wrapper,
+    set_version,
+    shown,
 )
 
 
@@ -55,6 +59,45 @@ def test_options_that_torch_does_not_know_are_left_out():
     experimental_config(capture_overload_names=True, an_option_of_later=True)
     with pytest.raises(TypeError, match="an_option_of_later"):
         torch_versions._ExperimentalConfig(an_option_of_later=True)
+
+
+class Noting(TorchFunctionMode):
+    def __init__(self, met):
+        super().__init__()
+        self.met = met
+
+    def __torch_function__(self, func, types, args=(), kwargs=None):
+        self.met.append((self, func.__name__))
+        return func(*args, **(kwargs or {}))
+
+
+def test_a_call_that_torch_hides_is_shown_to_each_mode_once():
+    ran, met = [], []
+    showing = shown(torch.autograd.backward, lambda *args, **kwargs: ran.append((args, kwargs)))
+    with Noting(met) as outer, Noting(met) as inner:
+        showing([1], retain_graph=True)
+    assert met == [(inner, "backward"), (outer, "backward")]
+    showing(2)
+    assert ran == [(([1],), {"retain_graph": True}), ((2,), {})] and len(met) == 2
+
+
+def test_a_recording_shows_what_torch_hides_and_puts_it_back(monkeypatch):
+    monkeypatch.setattr("nbkit.capture.step.function_mode.HIDES_BACKWARD", True)
+    hidden = torch.autograd.backward
+    monkeypatch.setattr(torch.autograd, "backward", lambda tensors: hidden(tensors, inputs=[leaf]))
+    before, leaf = torch.autograd.backward, torch.ones(2, requires_grad=True)
+    loss = leaf.exp().sum()
+    with nbkit.optrace() as trace:
+        torch.autograd.backward([loss])
+    assert torch.autograd.backward is before and leaf.grad is not None
+    rows = trace.ops[trace.ops["level"] == "api"]
+    assert len(rows) == 1 and set(trace.ops["phase"]) == {"backward"}
+
+
+def test_how_often_a_tensor_was_written_to_is_set():
+    tensor = torch.ones(2).add_(1).add_(1)
+    set_version(tensor, 7)
+    assert tensor._version == 7
 
 
 def test_the_accelerator_of_a_build_that_is_not_there_is_none(monkeypatch):

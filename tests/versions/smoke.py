@@ -7,6 +7,8 @@ import importlib.metadata
 import sys
 import tempfile
 from collections.abc import Iterator
+from contextlib import contextmanager, redirect_stdout
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,8 @@ import torch
 from torch import nn
 
 import nbkit
+from nbkit.command_line.main import main as run_command
+from nbkit.verbs.registry import VERBS
 
 SHOWN = ("torch", "pandas", "numpy", "pyarrow", "ipython", "ipykernel", "ipywidgets", "traitlets")
 
@@ -72,6 +76,79 @@ def traces() -> Iterator[tuple[str, nbkit.Trace]]:
     yield "opgraph", graph
 
 
+def later_traces(folder: Path) -> Iterator[tuple[str, nbkit.Trace]]:
+    """Yields a trace of each verb that looks into training, cost, single operators or two executions."""
+    audit = recorded(nbkit.opaudit, Net())
+    assert audit.parameters["name"].tolist() == ["first.weight", "first.bias", "second.weight", "second.bias"]
+    assert audit.parameters["in_optimizer"].all() and (audit.parameters["update_fraction"] > 0).all()
+    yield "opaudit", audit
+    cost = recorded(nbkit.opcost, Net(), device="H100")
+    forward, of_input = 2 * 3 * (8 * 16 + 16 * 4), 2 * 3 * 16 * 4
+    assert cost.costs["flops"].sum() == 2 * forward + of_input, cost.costs["flops"].sum()
+    table = nbkit.cost_table(Net(), torch.ones(3, 8))
+    assert table["backward_flops"].sum() == forward + of_input, table
+    yield "opcost", cost
+    yield "opfallback", replaced(nbkit.opfallback)
+    cast = replaced(nbkit.opcast, dtype="bfloat16", ops="mm")
+    yield "opcast", cast
+    yield "opbisect", bisected()
+    stable = recorded(nbkit.opstable, Net())
+    assert not len(stable.findings), stable.findings["message"].tolist()
+    yield "opstable", stable
+    captured = recorded(nbkit.opcapture, Net(), folder=folder / "calls")
+    yield "opcapture", captured
+    replay = nbkit.opreplay(folder / "calls")
+    assert replay.meta["identical_calls"] == len(captured.captures), replay.meta
+    yield "opreplay", replay
+    yield "opalign", aligned()
+
+
+def replaced(verb: Any, **options: Any) -> nbkit.Trace:
+    """Records a step with other kernels, which must train the model as without."""
+    torch.manual_seed(0)
+    plain, model = Net(), Net()
+    model.load_state_dict(plain.state_dict())
+    step(plain)
+    trace = recorded(verb, model, **options)
+    pairs = zip(model.parameters(), plain.parameters(), strict=True)
+    error = max(float((one - other).detach().abs().max()) for one, other in pairs)
+    assert error == 0 if verb is nbkit.opfallback else error < 1e-2, error
+    return trace
+
+
+def bisected() -> nbkit.Trace:
+    """Finds the third of nine calls, which stands for a wrong one: it is right as long as it is replaced."""
+    right: set[int] = set()
+
+    @contextmanager
+    def repaired(calls: Any) -> Iterator[None]:
+        right.update(call.call for call in calls if call.op == "aten.exp.default")
+        yield
+        right.clear()
+
+    def nine_calls() -> frozenset[int]:
+        for _ in range(9):
+            torch.ones(2).exp()
+        return frozenset(right)
+
+    trace = nbkit.opbisect(nine_calls, lambda replaced: 2 in replaced, by=repaired)
+    assert [(one["op"], one["call"]) for one in trace.meta["culprits"]] == [("aten.exp.default", 2)], trace.meta
+    return trace
+
+
+def aligned() -> nbkit.Trace:
+    """Aligns a model with its export, where nothing differs, then with one that has another bias."""
+    left, right, inputs = Net().eval(), Net().eval(), (torch.ones(3, 8),)
+    right.load_state_dict(left.state_dict())
+    same = nbkit.opalign(left, torch.export.export(right, inputs), inputs=inputs)
+    assert same.meta["first_divergence"] is None, same.meta["first_divergence"]
+    nn.init.ones_(right.second.bias)
+    trace = nbkit.opalign(left, right, inputs=inputs)
+    first = trace.meta["first_divergence"]
+    assert (first["left"]["name"], first["kind"]) == ("second.bias", "other_weights"), first
+    return trace
+
+
 def same_after_loading(trace: nbkit.Trace, path: Path) -> bool:
     loaded = nbkit.load(trace.save(path))
     return all(frame.equals(loaded.frames[name]) for name, frame in trace.frames.items())
@@ -89,7 +166,7 @@ def main() -> None:
     kept = []
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        for verb, trace in traces():
+        for verb, trace in (*traces(), *later_traces(folder)):
             assert trace.summary().startswith(verb), trace.summary()
             assert same_after_loading(trace, folder / verb), verb
             assert no_stand_in_for_null(trace), verb
@@ -98,6 +175,14 @@ def main() -> None:
         report = nbkit.opreport(*kept, path=folder / "report.html")
         assert Path(report).stat().st_size > 100_000
         print(f"  opreport: {Path(report).stat().st_size // 1024} KiB", flush=True)
+        commands = {"load": ["load", "optrace"], "info": ["info", "optrace"], "diff": ["diff", "optrace", "optrace"]}
+        for name, (command, *paths) in commands.items():
+            with redirect_stdout(StringIO()) as said:
+                status = run_command([command, *(str(folder / path) for path in paths)])
+            assert status == 0 and said.getvalue(), (name, status)
+            print(f"  {name}: {len(said.getvalue().splitlines())} lines", flush=True)
+    shown = {*(trace.meta["verb"] for trace in kept), "opreport", *commands}
+    assert shown == set(VERBS), set(VERBS) ^ shown
 
 
 if __name__ == "__main__":

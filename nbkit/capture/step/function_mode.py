@@ -7,9 +7,11 @@ from time import perf_counter_ns
 from types import MethodType
 from typing import Any
 
+import torch
 from torch import Tensor, nn
 from torch._ops import OpOverload
 
+from nbkit.capture.raw.patching import Patch
 from nbkit.capture.raw.pausable_mode import PausableMode
 from nbkit.capture.raw.recording import (
     NO_NODE,
@@ -18,6 +20,7 @@ from nbkit.capture.raw.recording import (
     next_sequence_number,
 )
 from nbkit.capture.raw.source import CAPTURE, user_location
+from nbkit.compat.torch_versions import HIDES_BACKWARD, shown
 
 GRADIENT = Tensor.grad
 METHOD_WRAPPER = type(Tensor.shape.__get__)  # type: ignore[attr-defined]
@@ -37,6 +40,7 @@ class ApiMode(PausableMode):
         # Another mode that knows API calls, below this one, and off where this one is.
         self.below: PausableMode | None = None
         self._getters = 0
+        self.backward = Patch(torch.autograd, "backward") if HIDES_BACKWARD else None
         # What looks at results of some functions: gets result, index into Recording.ops, and into its module_calls.
         self.watched: dict[Any, Callable[[Any, int, int], object]] = {}
         self.native: Any = None
@@ -45,6 +49,12 @@ class ApiMode(PausableMode):
             self.native = recording.native.ApiCalls(recording, *kinds)
         function = self._recorder() if self.native is None else self.native.function()
         self.__torch_function__ = MethodType(function, self)  # type: ignore[method-assign]
+
+    def __enter__(self) -> "ApiMode":
+        if (patch := self.backward) is not None:
+            patch.install(shown(torch.autograd.backward, lambda *args, **kwargs: patch.before(*args, **kwargs)))
+        super().__enter__()
+        return self
 
     @property
     def getters(self) -> int:
@@ -124,6 +134,8 @@ class ApiMode(PausableMode):
 
     def __exit__(self, *error: object) -> None:
         super().__exit__(*error)
+        if self.backward is not None:
+            self.backward.remove()
         self.recording.last_node = NO_NODE
         # The method of this instance is a cycle, which would live until the next collection; what the native recorder
         # holds may be one for good.

@@ -1,7 +1,5 @@
 """Tests optimizer steps: phase, row and step count; torch's own, the user's, with a closure, and ones that fail."""
 
-import inspect
-
 import pytest
 import torch
 from torch import nn
@@ -112,13 +110,7 @@ def test_ranges_within_a_step_do_not_end_it_and_that_around_one_that_fails_does(
     ("backward", "name"),
     [
         (lambda loss, leaf: loss.backward(), "torch.Tensor.backward"),
-        pytest.param(
-            *(lambda loss, leaf: torch.autograd.backward([loss]), "torch.autograd.backward"),
-            marks=pytest.mark.skipif(
-                "has_torch_function" not in inspect.getsource(torch.autograd.backward),
-                reason="torch 2.8 and older show this call to no function mode",
-            ),
-        ),
+        (lambda loss, leaf: torch.autograd.backward([loss]), "torch.autograd.backward"),
         (lambda loss, leaf: torch.autograd.grad(loss, leaf), "torch.autograd.grad"),
     ],
 )

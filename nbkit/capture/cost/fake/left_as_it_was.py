@@ -5,12 +5,12 @@ from collections.abc import Callable
 from typing import Any
 from weakref import ref
 
-import torch
 from torch import Tensor, nn
 from torch._subclasses.fake_tensor import FakeTensor
 from torch.optim.optimizer import register_optimizer_step_post_hook
 
 from nbkit.capture.watch.state import State, holders
+from nbkit.compat.torch_versions import set_version
 
 
 class LeftAsItWas:
@@ -74,7 +74,7 @@ class LeftAsItWas:
         for tensor, version in self.versions:
             # An op in place counts one more, though it has written to the tensor without values.
             if (real := tensor()) is not None and real._version != version:
-                torch._C._autograd._unsafe_set_version_counter((real,), (version,))
+                set_version(real, version)
         if self.before is not None:
             self.before.restore()
             self.before = None

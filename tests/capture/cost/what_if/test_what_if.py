@@ -277,11 +277,16 @@ def test_an_optimizer_without_foreach_and_what_makes_none():
         nbkit.what_if(step, optimizer=torch.optim.Optimizer)
 
 
-def test_nothing_is_kept_alive():
-    training = Training("Recurrent")
-    asked = nbkit.what_if(training.step, dtype=BF16, batch_size=8)
+def fake_tensors():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         gc.collect()
-        assert not [each for each in gc.get_objects() if type(each).__name__ == "FakeTensor"]
+        return {id(each): each for each in gc.get_objects() if type(each).__name__ == "FakeTensor"}
+
+
+def test_nothing_is_kept_alive():
+    before = fake_tensors()  # torch.compile keeps some of its own
+    training = Training("Recurrent")
+    asked = nbkit.what_if(training.step, dtype=BF16, batch_size=8)
+    assert fake_tensors().keys() <= before.keys()
     assert asked.changed.complete
