@@ -26,33 +26,32 @@ def recompiled(original: Any, observer: ExecutionObserver) -> Callable[..., Any]
     if isinstance(original, nn.Module):
         # Of module.compile(); attributes of modules are put back after the run.
         vars(original)["_compiled_call_impl"] = None
-    compiled: Callable[..., Any] = torch.compile(original, backend=Backend(observer))
+    observer.graphs = 0
+    compiled: Callable[..., Any] = torch.compile(original, backend=partial(_compiled, observer))
     return compiled
 
 
-class Backend:
-    """Compiles graphs to forward and backward ones of aten ops, which are interpreted."""
+def _compiled(observer: ExecutionObserver, module: GraphModule, inputs: Any) -> Callable[..., Any]:
+    """Compiles a graph to a forward and a backward one of aten ops, which are interpreted."""
+    from torch._dynamo.backends.common import aot_autograd
 
-    def __init__(self, observer: ExecutionObserver) -> None:
-        self.observer, self.graphs = observer, 0
+    name = f"graph {observer.graphs}"
+    observer.graphs = (observer.graphs or 0) + 1
+    compiler = aot_autograd(
+        fw_compiler=partial(_interpreted, observer, f"{name}/", "forward"),
+        bw_compiler=partial(_interpreted, observer, f"{name} backward/", "backward"),
+    )
+    compiled: Callable[..., Any] = compiler(module, inputs)
+    return compiled
 
-    def __call__(self, module: GraphModule, inputs: Any) -> Callable[..., Any]:
-        from torch._dynamo.backends.common import aot_autograd
 
-        name = f"graph {self.graphs}"
-        self.graphs += 1
-        compiler = aot_autograd(
-            fw_compiler=partial(self._interpreted, f"{name}/", "forward"),
-            bw_compiler=partial(self._interpreted, f"{name} backward/", "backward"),
-        )
-        compiled: Callable[..., Any] = compiler(module, inputs)
-        return compiled
+def _interpreted(
+    observer: ExecutionObserver, prefix: str, phase: str, module: GraphModule, inputs: Any
+) -> Callable[..., Any]:
+    def run(args: list[Any]) -> Any:
+        given = (*args,)
+        args.clear()  # what only the graph needs lives no longer than that
+        return NodeInterpreter(module, observer, prefix, phase).run(*given)
 
-    def _interpreted(self, prefix: str, phase: str, module: GraphModule, inputs: Any) -> Callable[..., Any]:
-        def run(args: list[Any]) -> Any:
-            given = (*args,)
-            args.clear()  # what only the graph needs lives no longer than that
-            return NodeInterpreter(module, self.observer, prefix, phase).run(*given)
-
-        run._boxed_call = True  # type: ignore[attr-defined]  # AOTAutograd hands over a list that may be emptied
-        return run
+    run._boxed_call = True  # type: ignore[attr-defined]  # AOTAutograd hands over a list that may be emptied
+    return run

@@ -31,6 +31,11 @@ from nbkit.capture.step.root_modules import Root
 from nbkit.executions.execution import Collector, Result
 from nbkit.trace.trace import Trace
 
+NOT_COMPILED = (
+    "torch.compile made no graph: the results are those of the Python code, op by op. "
+    "(torch 2.8 and older compile nothing while a recording looks on.)"
+)
+
 
 class ExecutionObserver(Observer):
     """Adds the results of each op to a collector, and notes each call so that it can be run again."""
@@ -48,6 +53,7 @@ class ExecutionObserver(Observer):
         self.unknown: set[int] = set()  # results of empty() and their views: any bits
         self.labels: list[str] = []
         self.model: torch.nn.Module | None = None  # that is going to run
+        self.graphs: int | None = None  # how many torch.compile has made; None of what is not compiled
         self.recording = Recording()  # until a recorder gives its own
         self.describe = _describer()
         self.on_model: Callable[[torch.nn.Module], object] = lambda model: None
@@ -208,7 +214,9 @@ class ExecutionObserver(Observer):
         """Returns sentences about what is missing."""
         left_out = self.collector.values.left_out
         size = [f"The values of {left_out} results were not kept: together they are too large."] if left_out else []
-        return size + [f"{count} calls of ops were not recorded ({reason})." for reason, count in self.troubles.items()]
+        eager = [NOT_COMPILED] if self.graphs == 0 and self.calls else []
+        missed = [f"{count} calls of ops were not recorded ({reason})." for reason, count in self.troubles.items()]
+        return [*size, *eager, *missed]
 
     def read(self, tensor: Tensor) -> int:
         """Returns the result that a tensor holds now."""

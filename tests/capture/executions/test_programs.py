@@ -1,11 +1,16 @@
 """Graphs run node by node: exported programs, graph modules, and what torch.compile is given."""
 
+import pytest
 import torch
 from torch import Tensor, nn
 
+from nbkit.capture.executions.observer import NOT_COMPILED
 from nbkit.capture.executions.torch_execution import torch_execution
+from nbkit.compat.torch_versions import HIDES_BACKWARD
 from sample_models.llama import LLAMA_TINY, Llama
 from tests.capture.executions.helper import one, output, runs_again, runs_from_inputs
+
+COMPILES = pytest.mark.skipif(HIDES_BACKWARD, reason="torch 2.8 and older do not compile while a recording looks on")
 
 
 def mlp() -> nn.Sequential:
@@ -78,6 +83,7 @@ def test_a_graph_module_is_run_by_its_nodes_and_left_as_it_was() -> None:
     runs_again(execution)
 
 
+@COMPILES
 def test_a_compiled_model_gives_the_ops_of_its_graphs() -> None:
     model, x = mlp(), torch.randn(3, 4)
     execution = torch_execution(torch.compile(model), (x,), backward=True)
@@ -92,6 +98,7 @@ def test_a_compiled_model_gives_the_ops_of_its_graphs() -> None:
     runs_from_inputs(execution)
 
 
+@COMPILES
 def test_between_the_graphs_of_a_compiled_function_ops_are_eager() -> None:
     def step(x: Tensor) -> Tensor:
         y = x * 2
@@ -101,6 +108,13 @@ def test_between_the_graphs_of_a_compiled_function_ops_are_eager() -> None:
     execution = torch_execution(torch.compile(step), (torch.ones(2),))
     assert [r.name for r in execution.results] == ["x", "graph 0/mul", "graph 1/exp", "graph 1/add"]
     assert [r.sources for r in execution.results] == [(), (0,), (1,), (2,)]
+
+
+def test_where_nothing_is_compiled_the_ops_are_eager_and_that_is_said() -> None:
+    with torch._dynamo.config.patch(disable=True):
+        execution = torch_execution(torch.compile(mlp()), (torch.randn(3, 4),))
+    assert execution.error is None and "relu_" in [result.name for result in execution.results]
+    assert execution.notes == (NOT_COMPILED,)
 
 
 def test_a_compiled_part_of_a_model_runs_op_by_op() -> None:
