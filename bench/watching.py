@@ -17,8 +17,9 @@ from torch import nn
 from bench.harness.measure import Reading, now
 from bench.harness.ratios import Figure, figures_table, ratio
 from bench.harness.steps import compute_bound, launch_bound
+from nbkit.capture.watch.state import freeze_torch
 from nbkit.command_line.audit import KEEP, size_in_bytes
-from nbkit.command_line.audit_session import WatchedSteps, freeze_torch
+from nbkit.command_line.audit_session import WatchedSteps
 from sample_models.rwkv4 import RWKV4, RWKV4_TINY
 
 OUT = Path(__file__).parents[1] / "out" / "bench" / "watching.md"

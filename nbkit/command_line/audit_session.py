@@ -1,6 +1,5 @@
 """Audits a script: watches all its steps, and looks into some of them when it is over."""
 
-import gc
 import sys
 from argparse import Namespace
 from pathlib import Path
@@ -9,6 +8,7 @@ from types import FrameType
 from nbkit import units
 from nbkit.capture.watch.keeper import Keeper, Segment
 from nbkit.capture.watch.rerun import MOST_ANOMALIES, Rerun, audit_trace
+from nbkit.capture.watch.state import freeze_torch
 from nbkit.capture.watch.watch import Row, StepWatch
 from nbkit.command_line.run import folder_of_process
 from nbkit.command_line.script.called import StepCall
@@ -21,17 +21,6 @@ from nbkit.findings.steps.anomalies import AnomalyJudge
 from nbkit.trace.storage import check_save_path
 from nbkit.trace.trace import Trace
 from nbkit.verbs.verb import BAD_USE, FINDINGS, FINE
-
-
-def freeze_torch() -> None:
-    """Hides the many objects of torch from the garbage collector and from the search for models and optimizers.
-
-    No object from before the script is part of its state. Half of them come with the first optimizer, which makes torch
-    load more of itself.
-    """
-    import torch._dynamo  # noqa: F401
-
-    gc.freeze()
 
 
 class WatchedSteps:

@@ -27,6 +27,17 @@ class TooLargeError(Exception):
     """Says that the state of a step takes more memory than may be kept."""
 
 
+def freeze_torch() -> None:
+    """Hides the many objects of torch from the garbage collector and from the search for models and optimizers.
+
+    No object from before the script is part of its state. Half of them come with the first optimizer, which makes torch
+    load more of itself.
+    """
+    import torch._dynamo  # noqa: F401
+
+    gc.freeze()
+
+
 def holders() -> list[Any]:
     """Returns the modules, optimizers, schedulers and gradient scalers of the process."""
     kinds = set(_subclasses(HOLDERS))
