@@ -78,7 +78,8 @@ class Segment:
 
     def add(self, step: Step, most_bytes: float) -> None:
         """Adds the next step, unless the data of all takes more than that: later ones cannot be run again."""
-        new = {id(tensor): tensor.nbytes for tensor in _tensors([*step.names.values(), *step.values.values()])}
+        namespaces = [step.names] if step.values is step.names else [step.names, step.values]
+        new = {id(tensor): tensor.nbytes for names in namespaces for tensor in _tensors(names.values())}
         if not self.calls:
             self.data = dict.fromkeys(new, 0)  # what is there from the beginning, such as a whole data set
         self.data = {**new, **self.data}

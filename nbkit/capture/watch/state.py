@@ -161,7 +161,7 @@ def _put_back(tensor: Tensor, value: Tensor) -> None:
 def random_state() -> tuple[Any, ...]:
     """Returns the states of the generators of Python, numpy and torch, and of CUDA devices in use."""
     devices = torch.cuda.get_rng_state_all() if torch.cuda.is_initialized() else None
-    return random.getstate(), np.random.get_state(), torch.get_rng_state(), devices
+    return random.getstate(), np.random.get_state(legacy=False), torch.get_rng_state(), devices
 
 
 def set_random_state(state: tuple[Any, ...]) -> None:
