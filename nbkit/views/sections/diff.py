@@ -7,7 +7,7 @@ from nbkit.numerics.noise_ratio import STATUSES
 from nbkit.schema import DIFFS
 from nbkit.trace.trace import Trace
 from nbkit.views.sections.divergence import divergence_sections
-from nbkit.views.sections.section import Column, Section, columns
+from nbkit.views.sections.section import AtMost, Column, Section, columns
 from nbkit.views.summary.names import shown
 
 
@@ -29,7 +29,8 @@ def verdict_sections(trace: Trace, count: int) -> list[Section]:
 def worst_section(trace: Trace, count: int) -> Section:
     """Returns the worst differences by verdict and noise ratio."""
     worst = [_values(row) for _, row in worst_first(trace.diffs).head(count).iterrows()]
-    kinds = (*columns("op, verdict"), *columns("noise ratio, max abs error, max rel error", "number"))
+    numbers = columns("max abs error, max rel error", "number")
+    kinds = (*columns("op, verdict"), Column("noise ratio", "ratio"), *numbers)
     return Section("Worst differences", kinds, worst)
 
 
@@ -48,4 +49,6 @@ def verdict_counts(diffs: pd.DataFrame) -> list[tuple[str, int]]:
 
 def _values(row: pd.Series) -> list[object]:
     module = f" in {shown(row['module'])}" if isinstance(row["module"], str) and row["module"] else ""
-    return [f"{row['op']}{module}", row["status"], row["noise_ratio"], row["max_abs_error"], row["max_rel_error"]]
+    # Below the threshold opdiff stops as soon as it knows that the error is within rounding.
+    ratio = AtMost(row["noise_ratio"]) if row["status"] == "ok" and row["noise_ratio"] > 0 else row["noise_ratio"]
+    return [f"{row['op']}{module}", row["status"], ratio, row["max_abs_error"], row["max_rel_error"]]

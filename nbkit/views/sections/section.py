@@ -13,6 +13,14 @@ from nbkit.trace.trace import Trace
 from nbkit.views.summary.facts import facts
 from nbkit.views.summary.names import shown, shown_module
 
+
+@dataclass(frozen=True)
+class AtMost:
+    """A number of which no more is known than that it is no larger."""
+
+    value: float
+
+
 # How a value of each kind reads. Names may be cut in the middle where room is short, sentences only be wrapped.
 FORMATS: dict[str, Callable[[Any], str]] = {
     "text": lambda value: shown(str(value)),
@@ -26,6 +34,9 @@ FORMATS: dict[str, Callable[[Any], str]] = {
     "flops": units.flops,
     "fraction": units.share,
     "number": lambda value: units.general(value, 3),
+    "ratio": lambda value: (
+        f"≤ {units.general(value.value, 3)}" if isinstance(value, AtMost) else units.general(value, 3)
+    ),
 }
 WORDS = ("text", "sentence", "phase")
 # Columns that name a module.

@@ -36,5 +36,14 @@ def test_verdicts_are_counted_and_texts_are_short():
     assert "Worst differences" in trace._repr_mimebundle_()[0]["text/html"]
 
 
+def test_below_the_threshold_a_ratio_is_a_bound():
+    """opdiff looks no closer at what is within rounding: a correct Mistral had 7.28 to 7.99, and looked suspicious."""
+    trace = make_trace(make_ops({"op": "a"}, {"op": "b"}, {"op": "c"}), verb="opdiff")
+    trace.frames["diffs"] = diffs(("a", "ok", 7.362), ("b", "ok", 0.0), ("c", "reduced", 12.0))
+    _, worst = diff_sections(trace, 3)
+    assert [row[2] for row in worst.texts()] == ["12", "≤ 7.36", "0"]
+    assert "≤ 7.36" in trace.summary()
+
+
 def test_a_trace_without_diffs_has_no_such_table():
     assert diff_sections(make_trace(make_ops({})), 5) == []
