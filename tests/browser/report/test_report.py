@@ -129,6 +129,16 @@ def test_a_difference_of_repeats_is_judged_in_the_page_as_in_the_notebook(
     assert said == []
 
 
+def test_in_a_narrow_page_bars_stand_below_the_names_which_keep_one_line(page: Page, tmp_path: Path) -> None:
+    page.set_viewport_size({"width": 400, "height": 900})
+    opened(page, timed_trace(), tmp_path)
+    row = page.locator(".nbkit-bars > li").first
+    name, bar, time = (row.locator("> span").nth(at).bounding_box() for at in range(3))
+    assert name and bar and time
+    assert bar["y"] >= name["y"] + name["height"] and bar["width"] > 350
+    assert abs(name["y"] - time["y"]) < 2 and name["width"] > 200 and time["x"] + time["width"] > 380
+
+
 def test_charts_have_the_colours_of_a_dark_page(page: Page, tmp_path: Path) -> None:
     page.emulate_media(color_scheme="dark")
     opened(page, timed_trace(name="step"), tmp_path)
