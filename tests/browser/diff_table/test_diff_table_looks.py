@@ -55,6 +55,17 @@ def test_a_verdict_is_not_cut_beside_the_module_tree(page: Page, width: int) -> 
     assert verdict.evaluate("(cell) => cell.scrollWidth <= cell.clientWidth")
 
 
+def test_the_noise_ratio_of_a_correct_op_reads_as_a_bound(page: Page) -> None:
+    shown = DiffPage(page, faulty_trace())
+    expect(shown.row(0)).to_be_visible()
+    marks = {}
+    for row in shown.diff.locator("[role=row][aria-rowindex]:has([data-status])").all():
+        verdict, ratio = (row.locator(f"[data-name='{name}']") for name in ("status", "noise_ratio"))
+        if ratio.inner_text() not in ("null", "0"):
+            marks[verdict.inner_text()] = ratio.evaluate("(cell) => getComputedStyle(cell, '::before').content")
+    assert marks["ok"] == '"≤ "' and marks["mismatch"] == "none"
+
+
 def test_a_row_is_chosen_and_closed_by_keys(page: Page) -> None:
     shown = DiffPage(page, faulty_trace())
     shown.diff.get_by_label("Filter op", exact=True).focus()
