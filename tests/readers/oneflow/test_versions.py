@@ -78,6 +78,18 @@ def test_module_with_settings_around_its_operators(tmp_path):
     assert logs.same(whole, trace, but=["line"]) == {}
 
 
+@pytest.mark.parametrize(("settings_of", "module"), [("model.fc", "model.fc"), ("model.other", "model")])
+def test_settings_beside_a_module_name_the_one_of_their_operators(tmp_path, settings_of, module):
+    lines = logs.listing()
+    first = next(at for at, line in enumerate(lines) if "OPERATOR" in line)
+    last = next(at for at, line in enumerate(lines) if "_optimizer" in line)
+    settings = ["    )", f"(GraphModule:{settings_of}(stage_id=0, )): ("]  # the first bracket closes model.fc
+    beside = [*lines[:first], *settings, *lines[first : last + 1], *lines[last + 1 :]]
+    trace = logs.read(tmp_path, "\n".join(beside))
+    below = trace.nodes[trace.nodes["name"] == "model.fc.weight_optimizer"]
+    assert below["module"].tolist() == [module] and trace.meta["skipped_lines"] == []
+
+
 def test_level_3_says_shapes(tmp_path):
     body = ['input_bns: "in_0"', 'output_bns: "out_0"', "op_conf {", '  name: "reduce_sum-1"', "}", "arg_signature {"]
     for key, of in (("in_0", "model.fc-matmul-0"), ("out_0", "reduce_sum-1")):
