@@ -16,6 +16,12 @@ def test_views_are_read_in_their_order(value):
         assert np.array_equal(np.concatenate([pair[side] for pair in found]), value.astype(np.float64).reshape(-1))
 
 
+@pytest.mark.parametrize("value", [VALUE, VALUE[0]])
+def test_one_array_has_blocks_of_its_own(value):
+    found = [block.copy() for (block,) in blocks((value,), np.float64)]
+    assert np.array_equal(np.concatenate(found), value.astype(np.float64).reshape(-1))
+
+
 def test_the_bits_of_the_two_zeros_differ():
     assert same_bits(VALUE, VALUE.copy()) and same_bits(np.full(3, np.nan), np.full(3, np.nan))
     assert not same_bits(np.zeros(3), -np.zeros(3))

@@ -144,6 +144,18 @@ def test_optimizers_that_do_not_step_are_known_where_they_are_given() -> None:
     assert rows(trace, *columns) == [["weight", 1, 0, 0.5, 0.125, "finite"], ["bias", 0, 0, None, None, "finite"]]
 
 
+def test_a_parameter_that_is_computed_has_no_gradient_of_its_own() -> None:
+    """As in meta-learning, where a module holds what an inner step made of its weight."""
+    model = nn.Linear(2, 2)
+    weight = model._parameters.pop("weight")
+    model._parameters["weight"] = weight * 2  # type: ignore[operator]
+    optimizer = torch.optim.SGD([weight, model.bias], lr=0.1)  # type: ignore[list-item]
+    with nbkit.opaudit(model, optimizer) as trace:
+        model(torch.ones(1, 2)).sum().backward()
+        optimizer.step()
+    assert rows(trace, "gradient", "in_optimizer") == [["bias", "finite", 1], ["weight", None, 0]]
+
+
 def test_names_of_what_a_model_holds() -> None:
     held = [(one.name, one.kind, one.module, one.tied_with) for one in held_tensors(Part())]
     assert held == [

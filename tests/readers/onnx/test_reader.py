@@ -110,6 +110,9 @@ def test_a_branch_and_a_function_are_further_graphs(tmp_path):
     captured = [("h", 0, "y", "captured"), ("two", 0, "y", "captured"), ("half", 0, "y", "captured")]
     assert into == [("c", 0, "y", "cond"), *captured]
     assert edge_names(trace, graphs[1]) == [("h", 0, "a", "A"), ("two", 0, "a", "B"), ("a", 0, "a", "")]
+    inside = trace.nodes[(trace.nodes["graph"] == graphs[1]) & (trace.nodes["kind"] == "input")]
+    given = {name: json.loads(text) for name, text in inside[["name", "attributes"]].itertuples(index=False)}
+    assert given == {"h": {"captured": True}, "two": {"captured": True}}
 
 
 def test_symbols_values_and_kinds_are_as_the_file_says(tmp_path):

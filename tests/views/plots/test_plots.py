@@ -148,6 +148,12 @@ def test_a_phase_with_markup_is_text_in_both_charts_and_leaves_room_for_the_bars
     assert "&lt;b&gt;$x_{$" in svg and "y" * 100 not in svg
 
 
+def test_letters_that_the_font_lacks_are_written_without_a_warning(recwarn: pytest.WarningsRecorder) -> None:
+    trace = make_trace(make_ops({"op": "模型.加", "self_time_us": 5.0}))
+    assert "模型.加" in figure_svg(draw_ops(trace))
+    assert [str(warning.message) for warning in recwarn if "Glyph" in str(warning.message)] == []
+
+
 def test_ids_of_a_picture_are_its_own() -> None:
     one, other = (figure_svg(draw_ops(small_trace()), prefix) for prefix in ("a-", "b-"))
     ids = set(re.findall(r' id="(.*?)"', one))
