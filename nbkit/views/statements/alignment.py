@@ -67,7 +67,7 @@ def _agreeing(rows: pd.DataFrame) -> Iterator[Words]:
     counts = rows["mark"].value_counts()
     same, other = int(counts.get("=", 0)), int(counts.get("~", 0))
     known = f"{units.count(same + other)} of {units.counted(len(rows), 'result')} correspond"
-    if not same + other:
+    if not same and not other:
         yield ("Nothing of one corresponds to anything of the other, so that nothing was compared.",)
     elif not other:
         yield (f"The two agree: {known} and no value differs beyond rounding.",)

@@ -73,9 +73,11 @@ def test_what_does_not_fit_is_refused_with_both_lists(given, message):
     assert str(caught.value).startswith(message)
 
 
-def test_numbers_of_python_get_the_declared_dtype():
-    found = paired_inputs(MIXED, [[[1, 2], [3, 4], [5, 6]], [1, 0]])
+@pytest.mark.parametrize(("x", "i"), [([[1, 2], [3, 4], [5, 6]], [1, 0]), ([[0.1, 2], [3, 4], [5, 6]], [])])
+def test_numbers_of_python_get_the_declared_dtype(x, i):
+    found = paired_inputs(MIXED, [x, i])
     assert [array.dtype for array in found.values()] == [np.float32, np.int64]
+    assert np.array_equal(found["x"], np.array(x, np.float32)) and found["i"].tolist() == i
 
 
 def test_sizes_of_one_symbol_agree():
