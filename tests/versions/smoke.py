@@ -89,8 +89,7 @@ def later_traces(folder: Path) -> Iterator[tuple[str, nbkit.Trace]]:
     assert table["backward_flops"].sum() == forward + of_input, table
     yield "opcost", cost
     yield "opfallback", replaced(nbkit.opfallback)
-    cast = replaced(nbkit.opcast, dtype="bfloat16", ops="mm")
-    yield "opcast", cast
+    yield "opcast", replaced(nbkit.opcast, dtype="bfloat16", ops="mm")
     yield "opbisect", bisected()
     stable = recorded(nbkit.opstable, Net())
     assert not len(stable.findings), stable.findings["message"].tolist()
@@ -131,7 +130,7 @@ def bisected() -> nbkit.Trace:
             torch.ones(2).exp()
         return frozenset(right)
 
-    trace = nbkit.opbisect(nine_calls, lambda replaced: 2 in replaced, by=repaired)
+    trace = nbkit.opbisect(nine_calls, lambda repaired_calls: 2 in repaired_calls, by=repaired)
     assert [(one["op"], one["call"]) for one in trace.meta["culprits"]] == [("aten.exp.default", 2)], trace.meta
     return trace
 
