@@ -22,7 +22,7 @@ def test_every_result_of_an_onnx_model_is_paired_rightly(part, maker):
     assert line.claimed == "0 ~, 0 local"
 
 
-@pytest.mark.parametrize("form", ["exported", "onnxruntime"])
+@pytest.mark.parametrize("form", ["plain", "exported", "onnxruntime"])
 @pytest.mark.parametrize("part", ["attention", "decoder", "model"])
 def test_every_result_of_an_eager_model_is_paired_or_explained(part, form):
     ((_, judge),) = eager(lambda name: name == f"{part}-eager-{form}")
