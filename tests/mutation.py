@@ -2,6 +2,9 @@
 
 `python -m tests.mutation --count 20 --seed 1` runs for each the tests near the module first, then the rest of the fast
 tier, and with `--full` every test. What nothing sees is listed, for a reader to judge whether it changes anything.
+
+A line is broken by leaving out its statement (statement deletion, SDL, of the literature on mutation tests), or what it
+returns. `--kind expressions` is finer: it changes one operator, condition or number. More of that changes nothing.
 """
 
 import argparse
@@ -13,7 +16,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -51,13 +54,13 @@ class Mutation:
         return f"{self.module}:{self.node.lineno}: {before[:80]}  ->  {' '.join(self.instead.split())[:80]}"
 
 
-def mutations(module: Path, source: str) -> Iterator[Mutation]:
+def mutations(module: Path, source: str, kind: str = "lines") -> Iterator[Mutation]:
     """Every mutation of the bodies of a module's functions that parses."""
     for function in ast.walk(ast.parse(source)):
         if isinstance(function, ast.FunctionDef):
             for statement in function.body:
                 for node in _inside(statement):
-                    if (instead := _instead(node)) is not None:
+                    if (instead := KINDS[kind](node)) is not None:
                         yield Mutation(module, node, instead)
 
 
@@ -78,8 +81,22 @@ def _inside(node: ast.AST) -> Iterator[ast.AST]:
                     yield from _inside(child)
 
 
-def _instead(node: ast.AST) -> str | None:
-    """What stands in a node's place; None where this script has no mutation of it."""
+def _left_out(node: ast.AST) -> str | None:
+    """What stands in a statement's place where it is left out; None of what holds others, and of what does nothing."""
+    match node:
+        case ast.Return(value=ast.expr() as value) if not (isinstance(value, ast.Constant) and not value.value):
+            return "return None"
+        case ast.Expr(value=ast.Constant()) | ast.AnnAssign(value=None):
+            return None
+        case (
+            ast.Assign() | ast.AugAssign() | ast.AnnAssign() | ast.Expr() | ast.Delete() | ast.Continue() | ast.Break()
+        ):
+            return "pass"
+    return None
+
+
+def _changed(node: ast.AST) -> str | None:
+    """What stands in a node's place, with one operator, condition or number changed; None where there is none."""
     match node:
         case ast.Compare(left=left, ops=[operator], comparators=[right]) if type(operator) in OPPOSITES:
             return _text(ast.Compare(left, [OPPOSITES[type(operator)]()], [right]))
@@ -102,18 +119,21 @@ def _instead(node: ast.AST) -> str | None:
     return None
 
 
+KINDS: dict[str, Callable[[ast.AST], str | None]] = {"lines": _left_out, "expressions": _changed}
+
+
 def _text(node: ast.expr) -> str:
     return f"({ast.unparse(ast.fix_missing_locations(node))})"
 
 
-def chosen(count: int | None, seed: int, only: list[str]) -> list[Mutation]:
+def chosen(count: int | None, seed: int, only: list[str], kind: str = "lines") -> list[Mutation]:
     """One mutation in each of `count` modules that have any, or in each of those named; more where `count` is more."""
     draw = random.Random(seed)
     listed = subprocess.run(["git", "ls-files", "nbkit/*.py"], cwd=ROOT, capture_output=True, text=True, check=True)
     paths = [Path(name) for name in only or sorted(listed.stdout.split())]
     draw.shuffle(paths)
     sources = {path: (ROOT / path).read_text(encoding="utf-8") for path in paths}
-    options = {path: several for path in paths if (several := list(mutations(path, sources[path])))}
+    options = {path: several for path in paths if (several := list(mutations(path, sources[path], kind)))}
     count = count or len(options)
     found: list[Mutation] = []
     while len(found) < count and any(options.values()):
@@ -226,13 +246,15 @@ def main(words: list[str]) -> int:
     parser.add_argument("modules", nargs="*", help="modules to break, such as nbkit/errors.py; without, random ones")
     parser.add_argument("--count", type=int, help="without, 20, or one in each of the modules named")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--kind", choices=KINDS, default="lines", help="what is broken: whole lines, or parts of them")
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--full", action="store_true", help="what the fast tier does not see, show to every test")
     options = parser.parse_args(words)
     tally: dict[str, int] = {}
+    drawn = chosen(options.count or (None if options.modules else 20), options.seed, options.modules, options.kind)
     with tempfile.TemporaryDirectory(prefix="nbkit-mutations-") as folder:
         copy = Copy(copied(Path(folder)), options.workers)
-        for mutation in chosen(options.count or (None if options.modules else 20), options.seed, options.modules):
+        for mutation in drawn:
             tier, test = copy.judged(mutation, is_full=options.full)
             tally[tier] = tally.get(tier, 0) + 1
             print(f"{tier:<11} {mutation}\n{'':<11} {test or 'judge it: does it change anything?'}", flush=True)

@@ -14,10 +14,13 @@ def answer(x: int = 1) -> int:
 '''
 
 
-def test_each_kind_of_line_is_broken_and_parses():
-    broken = {mutation.applied(SOURCE) for mutation in mutations(Path("m.py"), SOURCE)}
-    lines = {after for text in broken for after in set(text.splitlines()) - set(SOURCE.splitlines())}
-    assert lines == {
+def changed_lines(source: str, kind: str) -> set[str]:
+    broken = {mutation.applied(source) for mutation in mutations(Path("m.py"), source, kind)}
+    return {after for text in broken for after in set(text.splitlines()) - set(source.splitlines())}
+
+
+def test_each_kind_of_expression_is_broken_and_parses():
+    assert changed_lines(SOURCE, "expressions") == {
         "    pass",
         "    if (not x or x > 1):",
         "    if (x) and x > 1:",
@@ -27,6 +30,31 @@ def test_each_kind_of_line_is_broken_and_parses():
         "    return (x - 2)",
         "    return x + 3",
     }
+
+
+STATEMENTS = '''
+def answer(x):
+    """Text."""
+    y: int
+    first = x
+    second: int = 1
+    first += second
+    del x
+    for each in first:
+        log(each)
+        continue
+    if not first:
+        return False
+    return first
+'''
+
+
+def test_each_statement_is_left_out_alone():
+    broken = [mutation.applied(STATEMENTS) for mutation in mutations(Path("m.py"), STATEMENTS)]
+    gone = {next(line for line in STATEMENTS.splitlines() if line not in text.splitlines()).strip() for text in broken}
+    assert gone == {"first = x", "second: int = 1", "first += second", "del x", "log(each)", "continue", "return first"}
+    assert len(broken) == len(gone)
+    assert changed_lines(STATEMENTS, "lines") == {"    pass", "        pass", "    return None"}
 
 
 def test_tests_near_a_module_are_its_own_first_then_those_that_import_it():
