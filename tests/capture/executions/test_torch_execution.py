@@ -68,6 +68,13 @@ def test_the_model_is_left_as_it_was() -> None:
     assert model.training and model.calls == 1 and torch.equal(torch.get_rng_state(), random)
 
 
+def test_a_model_that_a_closure_calls_is_left_as_it_was() -> None:
+    model, x = Normalized(), torch.randn(5, 4)
+    model(x)
+    torch_execution(lambda x: model(x), (x,))
+    assert model.calls == 1
+
+
 def test_two_runs_see_the_same_random_numbers_and_batches() -> None:
     model, x = Normalized(), torch.randn(5, 4)
     first, second = torch_execution(model, (x,)), torch_execution(model, (x,))

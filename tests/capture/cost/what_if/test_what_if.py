@@ -198,6 +198,8 @@ def test_the_difference_is_a_frame_and_the_answer_says_it():
     lines = repr(asked).splitlines()
     assert lines[0] == "batch_size=8:" and lines[1].startswith("  peak: ") and " -> " in lines[1]
     assert "(2x)" in next(line for line in lines if "forward FLOPs" in line)
+    (parameters,) = [line for line in lines if line.startswith("  parameter: ")]
+    assert parameters.endswith(", unchanged") and " -> " not in parameters
 
 
 def ambiguous():
