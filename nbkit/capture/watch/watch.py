@@ -7,7 +7,6 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch._utils import _flatten_dense_tensors
 from torch.linalg import vector_norm
 from torch.utils._foreach_utils import _group_tensors_by_device_and_dtype
 
@@ -16,8 +15,6 @@ from nbkit.capture.replay.isolated import isolated
 from nbkit.capture.step.optimizer_events import OptimizerEvents
 from nbkit.capture.watch.state import State
 
-# Gradients of at most so many elements are put together before their norm is computed.
-SMALL = 4096
 Row = dict[str, Any]
 
 
@@ -127,14 +124,11 @@ class StepWatch:
 
 def norms_of(gradients: list[Tensor]) -> list[Tensor]:
     """Returns norms that make up that of all gradients, in few calls: it is asked at every step."""
-    norms = []
+    if all(gradient.is_cpu for gradient in gradients):
+        return list(torch._foreach_norm(gradients)) if gradients else []
+    # Each number that is read waits for the device: one of each dtype.
     groups: Any = _group_tensors_by_device_and_dtype([gradients])  # type: ignore[list-item]
-    for (group,), _ in groups.values():
-        if small := [one for one in group if one.numel() <= SMALL]:
-            norms.append(vector_norm(_flatten_dense_tensors(small)))
-        if large := [one for one in group if one.numel() > SMALL]:
-            norms.append(vector_norm(torch.stack(torch._foreach_norm(large))))
-    return norms
+    return [vector_norm(torch.stack(torch._foreach_norm(group))) for (group,), _ in groups.values()]
 
 
 def _run_isolated(work: Callable[[], object]) -> None:

@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import nn
 
-from nbkit.capture.watch.state import State, TooLargeError, holders
+from nbkit.capture.watch.state import NumpyState, State, TooLargeError, holders, random_state, set_random_state
 
 
 class Trainer:
@@ -113,3 +113,43 @@ def test_holders_are_found_wherever_they_are():
     found = {id(one) for one in holders()}
     assert {id(one) for one in (trainer.model[0], trainer.optimizer, trainer.schedule, trainer.scaler)} <= found
     assert id(trainer) not in found
+
+
+DRAWS = {
+    "nothing": lambda: None,
+    "a uniform number": np.random.rand,
+    "a normal number, whose twin waits or was waiting": np.random.randn,
+    "three normal numbers": lambda: np.random.randn(3),
+    "all numbers that there are": lambda: np.random.bytes(4 * 624),
+    "a seed": lambda: np.random.seed(3),
+}
+
+
+def test_the_state_of_numpy_is_what_numpy_tells_whatever_was_drawn():
+    np.random.seed(0)
+    known, order = NumpyState(), random.Random(0)
+    for name in order.choices([*DRAWS], k=300):
+        DRAWS[name]()
+        np.testing.assert_equal(known.read(), np.random.get_state(legacy=False), err_msg=name)
+
+
+def test_the_state_of_numpy_is_copied_after_a_draw_only(monkeypatch):
+    np.random.seed(0)
+    known, copies, get_state = NumpyState(), [], np.random.get_state
+    monkeypatch.setattr(np.random, "get_state", lambda **named: copies.append(named) or get_state(**named))
+    known.read(), known.read()
+    assert len(copies) == 1
+    np.random.rand()
+    known.read(), known.read()
+    assert len(copies) == 2
+
+
+def test_a_generator_that_is_not_numpys_own_is_kept_and_put_back():
+    before = np.random.get_bit_generator()
+    try:
+        np.random.set_bit_generator(np.random.PCG64(0))
+        kept, first = random_state(), np.random.rand()
+        set_random_state(kept)
+        assert np.random.rand() == first
+    finally:
+        np.random.set_bit_generator(before)
