@@ -14,7 +14,7 @@ from nbkit.capture.watch.state import State, TooLargeError, holders, random_stat
 
 # Copies may take this share of the script's time. So few steps follow each other without one, since they tell what one
 # step does not (that gradients are added up), and so many, which may have to be run again to come to one of them.
-TIME_SHARE = 0.02
+TIME_SHARE = 0.01
 FEWEST_CALLS, MOST_CALLS = 3, 100
 # The first step may make what a second search finds.
 MOST_SEARCHES = 2

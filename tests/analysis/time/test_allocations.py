@@ -2,9 +2,11 @@
 
 import copy
 
+import pytest
 from torch.cuda import _memory_viz
 
 from nbkit.analysis.time.allocations import allocations_at_peak, allocator_use, held_at_peak_by, live_at_end_by
+from nbkit.errors import SchemaError
 from nbkit.trace.trace import Trace
 from tests.support.snapshots import Allocator, Snapshot, frame, grown, read, snapshot_of
 
@@ -70,6 +72,14 @@ def test_each_byte_of_the_allocator_is_counted_once_as_torch_does():
     free = use["free_bytes"] + use["awaiting_bytes"] + use["rounding_bytes"]
     assert f"total_free: {_memory_viz.Bytes(free)} (" in sums
     assert f"total_allocated: {_memory_viz.Bytes(use['allocated_bytes'])}\n" in sums
+
+
+@pytest.mark.parametrize("lacks", ["memory", "blocks"])
+def test_frames_of_another_form_are_refused(lacks):
+    trace = read({"segments": [], "device_traces": []})
+    frames = {"memory": trace.memory, "blocks": trace.blocks}
+    with pytest.raises(SchemaError, match=f"^{lacks} "):
+        allocations_at_peak(**{**frames, lacks: frames[lacks].drop(columns="device")})
 
 
 def test_frames_of_nothing_are_empty():

@@ -137,6 +137,13 @@ def test_message_that_glog_cut(tmp_path):
     assert trace.meta["skipped_lines"][0]["reason"] == "its text is cut"
 
 
+@pytest.mark.parametrize("is_cut", [True, False])
+def test_a_list_of_ops_that_glog_cut_is_said(tmp_path, is_cut):
+    listed = [logs.glog("WhiteSet include: model.fc-matmul-0,"), "model.fc-add_n-3" + "," * is_cut]
+    trace = logs.read(tmp_path, logs.text([*logs.traced(), listed]))
+    assert any("glog cut the list of a set of ops" in note for note in trace.meta["notes"]) is is_cut
+
+
 def test_op_that_failed(tmp_path):
     failed = logs.op("model.fc-matmul-9", logs.user("matmul", {"a": ["x/out"]}, {"out": ["model.fc-matmul-9/out_0"]}))[
         :-2

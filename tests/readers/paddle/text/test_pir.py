@@ -136,6 +136,14 @@ def test_general_regions_follow_their_operation(read):
     assert trace.meta["skipped_lines"] == []
 
 
+def test_a_general_region_may_follow_another_one(read):
+    region = ' {\n  ^kw:%a {}\n  () = "cf.yield" (%1) {} : (x) ->\n }\n'
+    text = PIR_2_6.replace('"pd_op.full" ()', '"pd_op.call" ()').replace(
+        "pd_op.tensor<1xb>\n (%3)", f"pd_op.tensor<1xb>\n{region}{region} (%3)", 1
+    )
+    assert attributes(read(text), "pd_op.call")["regions"] == ["block 1", "block 2"]
+
+
 def test_what_is_cut_is_said(read):
     trace = read(PIR_2_6[: PIR_2_6.index("(Float)0")])
     assert attributes(trace, "pd_op.full")["damaged"] == "its record is cut"
