@@ -29,6 +29,7 @@ from nbkit.errors import CostError
 ITEM = torch.ops.aten._local_scalar_dense.default
 LIFT = torch.ops.aten.lift_fresh.default  # takes the real tensor that torch.tensor() makes
 NEEDS_VALUES = (DataDependentOutputException, DynamicOutputShapeException)
+FAKE = torch._C._TorchDispatchModeKey.FAKE
 
 
 class Watcher(Protocol):
@@ -114,7 +115,7 @@ class FakeStep(StepMode):
         if func is ITEM and (value := self._item(args[0])) is not None:
             return value
         try:
-            return func(*args, **kwargs)
+            return self._computed(func, args, kwargs)
         except NEEDS_VALUES as error:
             raise CostError(self._needs_values(func)) from error
         except (UnsupportedOperatorException, NotImplementedError) as error:
@@ -124,6 +125,15 @@ class FakeStep(StepMode):
                 f"{func.name().replace('::', '.')} has no rule for the shape of its result{self._place()}; give it one "
                 "with nbkit.register_shape_formula or torch.library.register_fake."
             ) from error
+
+    @staticmethod
+    def _computed(func: OpOverload, args: Any, kwargs: Any) -> Any:
+        """Runs an op on fake tensors: what calling it would do, without the way through the dispatcher to the mode."""
+        mode: Any = torch._C._unset_dispatch_mode(FAKE)
+        try:
+            return mode.dispatch(func, (FakeTensor,), args, kwargs)
+        finally:
+            torch._C._set_dispatch_mode(mode)
 
     def _item(self, tensor: Tensor) -> Any:
         """Returns what tensor.item() gives where it is known; None where it is not.
