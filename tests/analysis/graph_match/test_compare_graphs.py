@@ -3,7 +3,10 @@
 from itertools import pairwise
 
 import pandas as pd
+import torch
+from torch import nn
 
+import nbkit
 from nbkit.analysis.graph_match.compare_graphs import compare_graphs, compared_graphs
 from nbkit.schema import TEXT
 from tests.support.graph_frames import make_graph, mlp, renamed
@@ -159,3 +162,38 @@ def two_products(graph: str, *names: str) -> dict[str, pd.DataFrame]:
 def test_parameters_of_one_shape_are_not_paired_where_nothing_says_which_is_which():
     found = compare_graphs(two_products("one", "up", "down"), two_products("other", "key", "value"))
     assert set(found[found["level"] == "parameter"]["action"]) == {"left_only", "right_only"}
+
+
+class Gate(nn.Module):
+    """Has no role that is recognized."""
+
+    def __init__(self, size: int) -> None:
+        super().__init__()
+        self.scale = nn.Parameter(torch.ones(size))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x * self.scale
+
+
+class Gates(nn.Module):
+    def __init__(self, *names: str) -> None:
+        super().__init__()
+        self.gates = [Gate(size) for size in (4, 1)]
+        for name, gate in zip(names, self.gates, strict=True):
+            self.add_module(name, gate)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        for gate in self.gates:
+            x = gate(x).tanh()
+        return x
+
+
+def test_parts_of_other_names_are_paired_and_so_is_what_holds_them():
+    batch = (torch.ones(2, 4),)
+    sides = [torch.export.export(Gates(*names), batch) for names in (("first", "second"), ("other", "another"))]
+    found = nbkit.opgraph(sides[0], against=sides[1]).correspondence
+    assert pairs(found, "part", "evidence") == [
+        ("Gates", "Gates", "name"),
+        ("first", "other", "structure"),
+        ("second", "another", "structure"),
+    ]

@@ -26,6 +26,8 @@ def test_modules_and_long_tables():
     (section,) = count_difference_sections(left, right, 2)
     assert section.title == "Modules that differ"
     assert (len(section.texts()), section.caption) == (2, f"and {2 * len(left.modules) - 2} more")
+    counts = {int(count) for trace in (left, right) for count in trace.modules["params"]}
+    assert all(any(f" {count:,} parameters in " in row[0] for count in counts) for row in section.texts())
 
 
 def test_times_beyond_noise_come_with_their_noise():
