@@ -2,6 +2,7 @@
 
 import gc
 import warnings
+from functools import partial
 
 import pandas as pd
 import pytest
@@ -42,6 +43,16 @@ def test_other_inputs_and_dtypes_cost_what_a_step_costs_that_is_built_so(model, 
     asked = nbkit.what_if(Training(model).step, **question)
     assert measures(asked.changed) == costs(Training(model, **built).step)
     assert measures(asked.baseline) == costs(Training(model).step) != measures(asked.changed)
+
+
+def accumulating(training):
+    """Adds to the gradients that are there."""
+    torch.nn.functional.cross_entropy(training.model(training.x), training.y).backward()
+
+
+def test_gradients_that_are_there_are_in_the_other_dtype_too():
+    asked = nbkit.what_if(partial(accumulating, Training("Encoder")), dtype=BF16)
+    assert measures(asked.changed) == costs(partial(accumulating, Training("Encoder", dtype=BF16)))
 
 
 def test_inference_keeps_the_fused_path():
