@@ -41,9 +41,13 @@ def test_every_op_that_works_is_found_with_its_own_time(both: tuple[nbkit.Trace,
 
 
 def test_what_an_op_calls_is_in_its_time_and_no_op_of_its_own(both: tuple[nbkit.Trace, nbkit.Trace]) -> None:
-    result = nbkit.compare_cost(*both)
-    aten = both[1].ops[both[1].ops["level"] == "aten"]
-    assert 0.5 * aten["self_time_us"].sum() < result["measured_us"].sum() <= aten["self_time_us"].sum() * (1 + 1e-9)
+    timed = both[1].ops.set_index("op_id")
+    measured = set(nbkit.compare_cost(*both)["measured_op_id"].dropna())
+    callers = timed["parent_id"].dropna()
+    called = [op_id for op_id in callers.index if timed.at[op_id, "level"] == "aten" and callers[op_id] in measured]
+    assert called and measured.isdisjoint(called)
+    whole = {op_id: timed.at[op_id, "total_time_us"] for op_id in measured}
+    assert all(timed.at[op_id, "total_time_us"] <= whole[callers[op_id]] for op_id in called)
 
 
 def test_predictions_stand_beside_their_measurements(both: tuple[nbkit.Trace, nbkit.Trace]) -> None:
