@@ -14,7 +14,6 @@ from IPython.display import display
 from nbkit.errors import NbkitError, TraceError, nbkit_failed, place_in_nbkit, please_report
 from nbkit.magics.cell_magic import CellMagic, Repeating
 from nbkit.trace.storage import check_save_path
-from nbkit.trace.trace import Trace
 from nbkit.verbs.notebook import Notebook
 from nbkit.verbs.options.parser import telling_new_folders
 
@@ -48,7 +47,7 @@ class CellSession:
             self._recording = magic.recorder.record(self._options, Notebook(shell))
         self._refusal: NbkitError | None = None
 
-    def __enter__(self) -> Trace:
+    def __enter__(self) -> None:
         try:
             self._trace = self._recording.__enter__()
         except NbkitError as error:
@@ -56,7 +55,6 @@ class CellSession:
         except Exception as error:
             sys.stderr.write(self._told(f"{_failure(error)} before the cell began: it did not run."))
             raise
-        return self._trace
 
     def rounds(self) -> Iterator[object]:
         """Yields one item per run of the cell's code that is due: one, unless the options ask for more."""
