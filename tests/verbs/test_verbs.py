@@ -8,6 +8,7 @@ from nbkit.magics import CELL_MAGICS
 from nbkit.magics.line_magic import line_parser
 from nbkit.trace.trace import Trace
 from nbkit.verbs.registry import RECORDERS, VERBS, has_findings
+from tests.support.costs import layers, with_times
 from tests.support.fakes import small_trace
 
 
@@ -50,3 +51,16 @@ MAGICS = {**{name: magic.parser for name, magic in CELL_MAGICS.items()}, **LINES
 def test_the_help_of_a_magic_is_short_and_fits_a_terminal(name):
     assert max(map(len, MAGICS[name].format_help().splitlines())) <= 80
     assert [action.dest for action in MAGICS[name]._actions if len(action.help) > 150] == []
+
+
+def test_a_report_of_costs_draws_bytes_and_with_times_the_roofline():
+    titles = [
+        [
+            axes.get_title(loc="left").split(":")[0]
+            for figure in VERBS["opcost"].view.charts(trace)
+            for axes in figure.axes
+        ]
+        for trace in (layers(), with_times(layers()))
+    ]
+    moved = "Bytes moved by module and op"
+    assert titles == [[moved], [moved, "Roofline of the predicted step"]]
