@@ -62,7 +62,7 @@ class StepWatch:
         self.losses: list[Tensor] = []
         self.norms: list[Tensor] = []
         self.unscaled: dict[int, Tensor] = {}
-        self.trained: dict[int, Tensor] = {}
+        self.trained: list[Tensor] = []
         self.rate: float | None = None
         self.started = perf_counter_ns()
 
@@ -90,7 +90,7 @@ class StepWatch:
     def update_fraction(self, before: State) -> float | None:
         """Returns norm of the change / norm before of all that the step trained; null if it trained nothing kept."""
         with isolated():
-            changes = [before.change_of(tensor) for tensor in self.trained.values()]
+            changes = [before.change_of(tensor) for tensor in {id(one): one for one in self.trained}.values()]
         whole = sum(norm for _, norm in changes)
         return float((sum(change for change, _ in changes) / whole) ** 0.5) if whole else None
 
@@ -115,9 +115,9 @@ class StepWatch:
     def _note(self, optimizer: Any) -> None:
         groups = getattr(optimizer, "param_groups", [])
         parameters = [parameter for group in groups for parameter in group["params"]]
-        gradients = [one.grad for one in parameters]
-        self.norms += norms_of([one for one in gradients if one is not None and one.layout is torch.strided])
-        self.trained.update((id(parameter), parameter) for parameter in parameters)
+        gradients = [gradient for one in parameters if (gradient := one.grad) is not None]
+        self.norms += norms_of([one for one in gradients if one.layout is torch.strided])
+        self.trained += parameters
         rates = [float(group["lr"]) for group in groups if group.get("lr") is not None]
         self.rate = max([*rates, *([] if self.rate is None else [self.rate])], default=None)
 
