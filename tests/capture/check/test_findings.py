@@ -176,3 +176,11 @@ def test_a_healthy_step_under_autocast_has_no_finding(model):
     with torch.autocast("cpu", torch.bfloat16), nbkit.opcheck() as trace:
         list(trained(model, "adamw", steps=1))
     assert trace.findings.empty, trace.findings.to_string()
+
+
+def test_of_very_many_zeros_the_rest_is_counted(monkeypatch):
+    monkeypatch.setattr("nbkit.capture.check.checker.MOST_RERUNS", 2)
+    with nbkit.opcheck() as trace:
+        for _ in range(5):
+            torch.full((2,), 1e-9).half()
+    assert [count for reason, count in trace.meta["skipped"].items() if "not looked at for underflow" in reason] == [3]

@@ -66,3 +66,11 @@ def test_it_ends_with_the_block_and_after_an_error():
         y.sum().backward()
     assert torch.autograd._engine_run_backward is run
     assert y.grad_fn is not None and not noted(lambda: (x * 2).sum().backward())
+
+
+def test_no_node_is_watched_after_its_pass():
+    loss, sums = torch.ones(3, requires_grad=True).exp().sum(), EngineSums()
+    with sums:
+        loss.backward(retain_graph=True)
+    loss.backward()
+    assert sums.passed is None

@@ -1,5 +1,6 @@
+import torch
 from torch._C import _get_function_stack_at, _len_torch_function_stack
-from torch.overrides import TorchFunctionMode
+from torch.overrides import BaseTorchFunctionMode, TorchFunctionMode
 
 from nbkit.capture.raw.pausable_mode import PausableMode
 
@@ -14,3 +15,25 @@ def test_modes_that_others_left_above_stay_in_their_order():
     for each in reversed(above):
         each.__exit__(None, None, None)
     assert len(stack) == 2 and stack[0] is above[0] and stack[1] is above[1]
+
+
+class Counting(PausableMode):
+    """Counts the functions of torch that run while it is on."""
+
+    def __init__(self):
+        super().__init__()
+        self.seen = 0
+
+    def __torch_function__(self, func, types, args=(), kwargs=None):
+        self.seen += 1
+        return func(*args, **(kwargs or {}))
+
+
+def test_below_another_mode_a_pause_ends_with_resume_too():
+    with Counting() as mode, BaseTorchFunctionMode():
+        mode.pause()
+        torch.ones(2)
+        assert mode.seen == 0
+        mode.resume()
+        torch.ones(2)
+        assert mode.seen == 1
