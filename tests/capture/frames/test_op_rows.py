@@ -201,3 +201,24 @@ def test_a_call_without_ops_is_kept_if_it_returns_a_tensor():
     trace = record(lambda: (torch.ones(2).contiguous(), torch.is_complex(torch.ones(2))))
     api = trace.ops.loc[trace.ops["level"] == "api", "op"].tolist()
     assert api == ["torch.ones", "torch.Tensor.contiguous", "torch.ones"]
+
+
+class Inner(nn.Module):
+    """Runs a backward pass of its own in its forward pass."""
+
+    def __init__(self):
+        super().__init__()
+        self.linear = nn.Linear(4, 4)
+
+    def forward(self, x):
+        self.linear(x).sum().backward()
+        return x * 2
+
+
+def test_a_backward_pass_inside_a_module_is_no_part_of_its_forward_pass():
+    model, x = Inner(), torch.tensor(A)
+    ops = record(lambda: model(x)).ops
+    (start,) = ops.index[ops["op"] == "torch.Tensor.backward"]
+    (end,) = ops.index[ops["op"] == "torch.Tensor.mul"]
+    assert set(ops["phase"][start:end]) == {"backward"}
+    assert set(ops["phase"][:start]) | set(ops["phase"][end:]) == {"forward"}

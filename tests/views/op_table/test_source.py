@@ -32,6 +32,12 @@ def test_rows_carry_id_depth_and_raw_cells(source: OpSource) -> None:
     assert answer["rows"][0][:6] == [1, 1, 1, "aten.addmm.default", 40, "fc"]
 
 
+@pytest.mark.parametrize("other", ["first", "second"])
+def test_a_column_of_one_text_is_not_shown(other: str) -> None:
+    trace = make_trace(make_ops({"model": "first"}, {"model": other}))
+    assert ("model" in OpSource(trace).shown_columns) is (other != "first")
+
+
 def test_all_bars_of_a_page_have_one_scale(source: OpSource) -> None:
     answer = ask(source, "rows")
     assert answer["largest"] == max(row[answer["columns"].index("self_time_us") + 2] for row in answer["rows"]) == 62
