@@ -6,10 +6,10 @@ STATIC := nbkit/views/static
 # A worker per core; a file's tests stay together, as they share what they record, and come in the order of tests/tiers.py.
 WORKERS ?= $(shell getconf _NPROCESSORS_ONLN)
 PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
-# What the choice of the recorder can change, and in full: not replay, graphs, times or captured calls, which have none of the two,
-# nor how opdiff judges two tensors and runs the step a second time, which is in Python with both.
-RECORDED := $(addprefix tests/capture/,raw recorder frames step check diff distributed) tests/magics/options/test_optrace_options.py \
-  $(addprefix --ignore=tests/capture/,$(addprefix diff/,shadow patterns kernels rechecks random) distributed/test_captured_collectives.py)
+# What the choice of the recorder can change, and in full: not replay, graphs or times, which have no recorder, nor how opdiff
+# judges two tensors and runs the step a second time, which is in Python with both.
+RECORDED := $(addprefix tests/capture/,raw recorder frames step check calls diff distributed) tests/magics/options/test_optrace_options.py \
+  $(addprefix --ignore=tests/capture/diff/,shadow patterns kernels rechecks random)
 # What judges values: kernels that sum in another order must not change what is said.
 JUDGED := tests/numerics tests/simulated $(addprefix tests/capture/,diff check replay native)
 # Stand-ins for lesser CPUs: which kernels torch, oneDNN and MKL take. MKL heeds the first of its two on every x86 CPU.

@@ -147,11 +147,11 @@ def onnx_line(case: Any, wanted: dict[str, set[str]]) -> Line:
     return Line(case.name, found.claims, place, good, seconds=found.seconds)
 
 
-def eager_line(name: str, module: Any, model: Any, inputs: Any, values: Any) -> Line:
-    """Counts the aten results that have a partner, of those whose values the model has, and names wrong partners.
+def eager_line(name: str, module: Any, model: Any, inputs: Any, values: Any, *, is_plain: bool) -> Line:
+    """Counts the aten results that have a partner, of those that the model should have, and names wrong partners.
 
-    The others have to be explained: an exporter computes masks and tables beforehand and leaves out what nobody reads.
-    A model that is exported as it is, without that, has to have a partner for 95 % of all that its outputs depend on.
+    Those are the results that its outputs depend on where the model is exported as it is (`is_plain`), else those whose
+    values it has. The others have to be explained: an exporter computes masks and tables beforehand.
     """
     found = Aligned(module, model, inputs)
     results = found.trace.frames["results"]
@@ -166,11 +166,11 @@ def eager_line(name: str, module: Any, model: Any, inputs: Any, values: Any) -> 
         for left_id, right_id in zip(whole["left_id"], whole["right_id"], strict=True)
         if not same_extremes(left.loc[left_id], values.get(names[right_id]))
     }
-    there = read_by_outputs(left) if name.endswith("-plain") else in_both(module, inputs, values)
+    there = read_by_outputs(left) if is_plain else in_both(module, inputs, values)
     ids, explained = set(paired["left_id"]), alone["relation"].notna().sum()
     share = len(ids & there) / max(len(there), 1)
     text = (
-        f"{share:.1%} of {len(there)} aten results paired that the model has ({len(ids)} of all {len(left)}), "
+        f"{share:.1%} of {len(there)} aten results paired that the model should have ({len(ids)} of all {len(left)}), "
         f"{explained} of the {len(alone)} others explained, wrong {sorted(wrong)}"
     )
     good = share >= 0.95 and explained == len(alone) and not wrong and found.first is None
@@ -252,7 +252,10 @@ def eager(chosen: Callable[[str], bool]) -> Iterator[tuple[str, Callable[[], Lin
                 given = {key: value.numpy() for key, value in inputs.items()}
                 values = {**given, **constants_of(model()), **results_of(model(), given)}
                 case = f"{part}-eager-{name}"
-                yield case, partial(eager_line, case, torch_part(part), model(), inputs, values)
+                yield (
+                    case,
+                    partial(eager_line, case, torch_part(part), model(), inputs, values, is_plain=name == "plain"),
+                )
 
 
 def planted(chosen: Callable[[str], bool], against: str = "itself") -> Iterator[tuple[str, Callable[[], Line]]]:
