@@ -1,6 +1,6 @@
 """Defines a device by what bounds an op on it: arithmetic, memory, launching, links to other devices."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from math import inf
 from typing import Any
@@ -35,6 +35,8 @@ class Device:
         phase_launch_us: the same by phase (forward, backward, optimizer, other), where they differ.
         memory_bytes: size of its memory, if known.
         link_bytes_per_s: what one device sends to others at once, in one direction, if known.
+        cold_us: pairs, in ascending order, of bytes that an op moved and the time that the next one takes longer, since
+            what it needs has left the caches; where launching and computing add up.
         is_queued: whether launching goes on while the device computes, as on a GPU; on a CPU the two add up.
         calls: frame of calls that were measured (columns op, dtype, flops, moved_bytes, time_us); None for peaks alone.
 
@@ -50,6 +52,7 @@ class Device:
     memory_bytes: int | None = None
     link_bytes_per_s: float | None = None
     is_queued: bool = True
+    cold_us: Sequence[Sequence[float]] = ()
     calls: pd.DataFrame | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
@@ -64,15 +67,33 @@ class Device:
         for name, value in numbers.items():
             if not isinstance(value, int | float) or isinstance(value, bool) or not 0 < value < inf:
                 raise OptionError(f"{name}={value!r} of {self.name!r} is no finite number above 0; give one.")
+        _check_pairs(self.cold_us, self.name)
         if self.calls is not None:
             CALLS.check(self.calls)
 
     def peaks(self) -> dict[str, Any]:
         """Returns all but the measured calls, as JSON data."""
         held = {of.name: getattr(self, of.name) for of in fields(self) if of.name != "calls"}
-        return {**held, "flops_per_s": dict(self.flops_per_s), "phase_launch_us": dict(self.phase_launch_us)}
+        pairs = [list(pair) for pair in self.cold_us]
+        return held | {
+            "flops_per_s": dict(self.flops_per_s), "phase_launch_us": dict(self.phase_launch_us), "cold_us": pairs
+        }  # fmt: skip
 
     def peak(self, dtype: str | None) -> float:
         """Returns the FLOP/s in a dtype; those of float32, in which others compute, where that has none."""
         wanted = dtype.partition("_")[0] if dtype else "float32"
         return float(self.flops_per_s.get(wanted) or self.flops_per_s.get("float32") or max(self.flops_per_s.values()))
+
+
+def _check_pairs(pairs: Any, device: str) -> None:
+    """Raises OptionError unless these are pairs of numbers from 0 up, the first of each larger than that before."""
+    try:
+        first = [float(moved) for moved, _ in pairs]
+        is_right = all(0 <= float(number) < inf for pair in pairs for number in pair) and first == sorted(set(first))
+    except (TypeError, ValueError):
+        is_right = False
+    if not is_right:
+        raise OptionError(
+            f"cold_us={pairs!r} of {device!r} are no pairs of bytes, in ascending order, and microseconds; give pairs "
+            "such as [(1e6, 0.5), (1e7, 5.0)]."
+        )

@@ -11,6 +11,10 @@ from nbkit.devices.device import Device
 from nbkit.devices.measured_calls import MeasuredCalls
 from nbkit.schema import COSTS
 
+# It reads a number and makes no tensor.
+ITEM = "aten._local_scalar_dense"
+# So many ops before one decide what it finds in the caches.
+BEFORE = range(1, 5)
 Floats = npt.NDArray[np.float64]
 COMPUTE, MEMORY, LAUNCH, COMMUNICATION = "compute", "memory", "launch", "communication"
 # cuDNN computes them in TF32 unless told otherwise (torch.backends.cudnn.allow_tf32).
@@ -26,10 +30,11 @@ def with_times(costs: pd.DataFrame, device: Device, *, products_in_tf32: bool = 
     elementwise ones over that of float32) and its traffic (bytes over bandwidth); a view has none. After Williams,
     Waterman and Patterson, "Roofline", CACM 52(4), 2009. With measured calls it takes the time between those of like
     size, or the rate of the nearest products. A collective takes its `communication_bytes` over the link's bandwidth;
-    null where that is not known. Launching counts in addition where the device does not compute meanwhile. Where ops
-    are queued, the host launches them one after the other in the order of the rows, and the device runs each when it is
-    launched and the one before it is done: `time_us` is by how much an op delays the end, so that the sum is the time
-    of the step. `bound` is "compute", "memory", "launch" or "communication".
+    null where that is not known. Launching counts in addition where the device does not compute meanwhile, and takes
+    longer after ops that moved many bytes (`cold_us`). Where ops are queued, the host launches them one after the other
+    in the order of the rows, and the device runs each when it is launched and the one before it is done: `time_us` is
+    by how much an op delays the end, so that the sum is the time of the step. `bound` is "compute", "memory", "launch"
+    or "communication".
 
     Args:
         costs: the frame `costs` of an opcost trace.
@@ -77,7 +82,8 @@ def _parts(costs: pd.DataFrame, device: Device, products_in_tf32: bool) -> dict[
     compute = _numbers(costs["flops"]) / np.array([known[name] for name in names], np.float64)
     compute = compute + _numbers(costs["elementwise_flops"]) / device.peak("float32")
     moved = (costs["read_bytes"] + costs["written_bytes"]).to_numpy(np.float64)
-    return {COMPUTE: compute * 1e6, MEMORY: moved / device.bytes_per_s * 1e6, LAUNCH: _launches(costs, device)}
+    launch = _launches(costs, device) + _cold(moved, device)
+    return {COMPUTE: compute * 1e6, MEMORY: moved / device.bytes_per_s * 1e6, LAUNCH: launch}
 
 
 def _launches(costs: pd.DataFrame, device: Device) -> Floats:
@@ -88,9 +94,23 @@ def _launches(costs: pd.DataFrame, device: Device) -> Floats:
     by_phase = {phase: device.phase_launch_us.get(phase, device.launch_us) for phase in costs["phase"].unique()}
     launch = costs["phase"].map(by_phase).fillna(device.launch_us).to_numpy(np.float64)
     if device.calls is not None and not device.is_queued:
-        bare = device.calls.loc[device.calls["moved_bytes"] > 0, "time_us"].min()
+        makes = (device.calls["moved_bytes"] > 0) & (device.calls["op"] != ITEM)
+        bare = device.calls.loc[makes, "time_us"].min()
         launch = np.maximum(launch - bare, 0.0)
     return np.asarray(launch, np.float64)
+
+
+def _cold(moved: Floats, device: Device) -> Floats:
+    """Returns how much longer each op takes to begin after those before it, which have emptied the caches.
+
+    Of two ops after a large one, the second finds half of what it needs where the first has left it.
+    """
+    if not device.cold_us or device.is_queued:
+        return np.zeros(len(moved))
+    sizes, times = np.array(device.cold_us, np.float64).T
+    after = np.interp(moved, sizes, times)
+    late = [np.concatenate([np.zeros(back), after])[: len(moved)] * 0.5 ** (back - 1) for back in BEFORE]
+    return np.asarray(np.max(late, axis=0), np.float64)
 
 
 def _numbers(values: Any) -> Floats:

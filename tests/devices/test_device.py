@@ -58,6 +58,14 @@ def test_a_rate_is_a_number_above_0(name, value):
         tiny(**{name: value})
 
 
+@pytest.mark.parametrize(
+    "pairs", [[(1e6, 1.0), (1e5, 2.0)], [(1e6, 1.0), (1e6, 2.0)], [(1e6, -1.0)], [(1e6,)], [(nan, 1.0)], [1e6], "12", 1]
+)
+def test_times_of_cold_caches_are_pairs_in_order(pairs):
+    with pytest.raises(OptionError, match=r"cold_us=.* of 'tiny' are no pairs of bytes, in ascending order"):
+        tiny(cold_us=pairs)
+
+
 def test_a_device_has_a_peak():
     with pytest.raises(OptionError, match="'tiny' has no FLOP/s; give those of one dtype"):
         tiny(flops_per_s={})
@@ -65,7 +73,7 @@ def test_a_device_has_a_peak():
 
 def test_a_file_holds_a_device(tmp_path):
     calls = CALLS.frame([{"op": "aten.add", "dtype": "float32", "flops": 0, "moved_bytes": 8, "time_us": 1.5}])
-    device = tiny(calls=calls, phase_launch_us={"backward": 3.0}, is_queued=False)
+    device = tiny(calls=calls, phase_launch_us={"backward": 3.0}, is_queued=False, cold_us=[(0.0, 0.0), (1e6, 2.5)])
     save_device(device, tmp_path / "made" / "it.json")
     found = load_device(tmp_path / "made" / "it.json")
     assert found.peaks() == device.peaks() and found.calls is not None

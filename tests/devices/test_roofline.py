@@ -99,6 +99,29 @@ def test_launching_beyond_what_was_measured_is_added_by_phase():
     assert timed(device, {"read_bytes": 100, "phase": "backward"})[0] == pytest.approx([7.0])
 
 
+def test_a_call_that_makes_no_tensor_says_nothing_of_launching():
+    device = measured(("aten._local_scalar_dense", "float32", 0, 4, 0.1), phase_launch_us={"backward": 7.0})
+    assert timed(device, {"read_bytes": 100, "phase": "backward"})[0] == pytest.approx([7.0])
+
+
+def test_ops_after_one_that_emptied_the_caches_begin_later_and_each_by_half_as_much():
+    """Of what 1e6 bytes cost, 5e5 bytes cost half; what costs most counts, and not the sum."""
+    small = {"read_bytes": 100}
+    device = measured(cold_us=[(0.0, 0.0), (1e6, 8.0)])
+    times, bounds = timed(device, {"read_bytes": 10**6}, *[small] * 6)
+    assert times == pytest.approx([400.0, 10.0, 6.0, 4.0, 3.0, 2.0, 2.0], rel=0.01)
+    assert bounds[1:3] == ["launch", "launch"]
+    half = {"read_bytes": 5 * 10**5}
+    after_both, after_one = (timed(device, *rows, small)[0][-1] for rows in ([half, half], [small, half]))
+    assert after_both == after_one == pytest.approx(6.0, rel=0.01)
+
+
+def test_a_host_that_launches_ahead_does_not_wait_for_its_caches():
+    rows = {"read_bytes": 10**6}, {"read_bytes": 100}
+    cold, warm = (timed(tiny(cold_us=pairs), *rows)[0] for pairs in ([(0.0, 0.0), (1e6, 8.0)], ()))
+    assert cold == warm
+
+
 def test_a_product_takes_the_rate_of_the_nearest():
     times, bounds = timed(measured(), {"op": "aten.addmm.default", "flops": 1_000_000, "read_bytes": 1_000})
     assert times == pytest.approx([50.0], rel=0.01) and bounds == ["compute"]

@@ -11,6 +11,7 @@ import pandas as pd
 import torch
 
 from nbkit.capture.calibrate.clock import Clock
+from nbkit.capture.calibrate.cold import cold_times_us
 from nbkit.capture.calibrate.launching import launch_times_us
 from nbkit.capture.calibrate.probes.elementwise import elementwise_probes
 from nbkit.capture.calibrate.probes.probe import Place, Probe
@@ -55,8 +56,9 @@ def calibrate(*, device: str | None = None, seconds: float = 10.0, largest_bytes
     with torch.random.fork_rng(devices=[]), torch.inference_mode(False), torch.autocast(at.type, enabled=False):
         with torch.no_grad():
             calls = _measured([*_probes(at)], Clock(at), seconds, largest_bytes)
+            cold = cold_times_us(Clock(at), largest_bytes)
         launches = launch_times_us(Clock(at))
-    measured = _device(at, calls, launches)
+    measured = _device(at, calls, launches, cold)
     save_device(measured, calibration_path(at))
     return measured
 
@@ -102,7 +104,9 @@ def _work(probe: Probe) -> tuple[int, int]:
     return cost.flops or 0, cost.read_bytes + cost.written_bytes
 
 
-def _device(at: torch.device, calls: pd.DataFrame, launches: dict[str, float]) -> Device:
+def _device(
+    at: torch.device, calls: pd.DataFrame, launches: dict[str, float], cold: list[tuple[float, float]]
+) -> Device:
     products = calls[calls["op"].isin(["aten.mm", "aten.bmm"])]
     if not len(products):
         raise OptionError("No call was measured of as few bytes; give largest_bytes of 16 KiB at least.")
@@ -117,6 +121,7 @@ def _device(at: torch.device, calls: pd.DataFrame, launches: dict[str, float]) -
         launches,
         memory_bytes=_memory_bytes(at),
         is_queued=at.type != "cpu",
+        cold_us=cold,
         calls=calls,
     )
 

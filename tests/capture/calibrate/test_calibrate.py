@@ -3,11 +3,13 @@
 from collections import deque
 from functools import partial
 from time import sleep
+from types import SimpleNamespace
 
 import pytest
 import torch
 
 import nbkit
+from nbkit.capture.calibrate import cold
 from nbkit.capture.calibrate.clock import Clock
 from nbkit.capture.calibrate.launching import launch_times_us
 from nbkit.errors import OptionError
@@ -35,6 +37,8 @@ def test_what_was_measured_predicts_a_step(cache):
     assert {"aten.mm", "aten.convolution_backward", "aten.native_layer_norm", "aten.view"} <= {*calls["op"]}
     assert {"float32", "bfloat16", "float16", "float64"} == {*device.flops_per_s}
     assert set(device.phase_launch_us) == {"forward", "backward", "optimizer"} and not device.is_queued
+    assert {"aten.empty", "aten._local_scalar_dense"} <= {*calls["op"]}
+    assert [moved for moved, _ in device.cold_us] == [0.0, 64 * KIB]
     (path,) = cache.rglob("*.json")
     assert path.parent.name == "calibrated"
     for name in ("cpu", "CPU", device):
@@ -72,6 +76,28 @@ def test_bad_options_are_refused(cache, options, message):
     with pytest.raises(OptionError, match=message):
         nbkit.calibrate(**options)
     assert not [*cache.rglob("*.json")]
+
+
+def test_caches_are_emptied_by_what_is_larger_than_they_are(monkeypatch):
+    """The clock is made: each look at a view takes 1 us, and 5 us after a copy of 1 MiB or more."""
+    moved = []
+
+    class Clocked:
+        now = 0
+
+        def __call__(self):
+            self.now += 1_000 if not moved or moved[-1] < 2**20 else 5_000
+            return self.now
+
+    copy = torch.Tensor.copy_
+    monkeypatch.setattr(torch.Tensor, "copy_", lambda self, other: moved.append(self.nbytes * 2) or copy(self, other))
+    monkeypatch.setattr(cold, "perf_counter_ns", Clocked())
+    pairs = cold.cold_times_us(Clock(torch.device("cpu")), 2**22)
+    assert pairs == [(0, 0), (2**16, 0), (2**19, 0), (2**20, 4), (2**21, 4), (2**22, 4)]
+
+
+def test_the_host_of_an_accelerator_keeps_its_caches():
+    assert cold.cold_times_us(SimpleNamespace(is_cpu=False)) == []
 
 
 def test_the_clock_takes_longer_for_more():

@@ -81,6 +81,9 @@ def elementwise_probes(place: Place) -> Iterator[Probe]:
     """Yields the probes of a dtype, small ones first; fewer of another than float32, larger ones on accelerators."""
     yield from (Probe(op, place, partial(_view, op, options)) for op, options in VIEWS)
     is_float32, is_cpu = place.dtype == torch.float32, place.device.type == "cpu"
+    yield Probe(ATEN.empty.memory_format, place, _empty)
+    if is_cpu:  # an accelerator waits for all that it was given before
+        yield Probe(ATEN._local_scalar_dense.default, place, _item)
     for elements in (*(ELEMENTS if is_float32 else FEWER), *(() if is_cpu else (LARGEST,))):
         yield Probe(ATEN.zeros.default, place, partial(_zeros, elements))
         for op, options in UNARY:
@@ -91,6 +94,14 @@ def elementwise_probes(place: Place) -> Iterator[Probe]:
             yield Probe(op, place, partial(_called, op, tensors, options, elements))
     if is_float32 and is_cpu:
         yield from (Probe(op, place, partial(_called, op, 2, (), LARGEST)) for op in LARGEST_OF)
+
+
+def _empty(place: Place) -> Call:
+    return partial(ATEN.empty.memory_format, [64], dtype=place.dtype, device=place.device)
+
+
+def _item(place: Place) -> Call:
+    return partial(ATEN._local_scalar_dense.default, place.filled(1))
 
 
 def _zeros(elements: int, place: Place) -> Call:

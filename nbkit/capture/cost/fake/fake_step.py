@@ -13,11 +13,11 @@ from torch._subclasses.fake_tensor import (
     DataDependentOutputException,
     DynamicOutputShapeException,
     FakeTensor,
-    FakeTensorMode,
     UnsupportedOperatorException,
 )
 from torch.utils.weak import WeakIdKeyDictionary
 
+from nbkit.capture.cost.fake.fake_mode import FakeMode
 from nbkit.capture.cost.fake.known_values import KnownValues
 from nbkit.capture.cost.fake.shape_formulas import shape_formula
 from nbkit.capture.cost.fake.unknown_number import UnknownNumber, numbers_of_fakes
@@ -61,7 +61,7 @@ class FakeStep(StepMode):
 
     def __init__(self, watcher: Watcher, stand_in: Callable[[Tensor], Any]) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
-        self.fake = FakeTensorMode()
+        self.fake = FakeMode()
         self.watcher, self.stand_in = watcher, stand_in
         self.assumed = 0  # values of optimizers that were taken as 1
         self.is_reading, self.is_unknown = False, False  # tensor.item() runs; it gave what nobody knows

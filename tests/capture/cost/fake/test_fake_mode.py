@@ -1,0 +1,96 @@
+"""Calls that are alike have one key; what torch tells apart has different ones, and gives what torch gives."""
+
+import pytest
+import torch
+from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
+
+from nbkit.capture.cost.fake.fake_mode import FakeMode
+
+aten = torch.ops.aten
+
+
+def made(mode, *shape, **options):
+    with mode:
+        return torch.empty(*shape, **options)
+
+
+def form(out):
+    return (
+        type(out), out.shape, out.stride(), out.dtype, out.device, out.storage_offset(), out.requires_grad,
+        out.is_conj(), out.untyped_storage().nbytes(),
+    )  # fmt: skip
+
+
+# Two calls of one op that give different results, or that differ in what torch's own key tells apart.
+PAIRS = {
+    "shape": lambda x: (x(2, 3), x(3, 2)),
+    "stride": lambda x: (x(2, 3), x(3, 2).t()),
+    "dtype": lambda x: (x(2, 3), x(2, 3, dtype=torch.float64)),
+    "offset": lambda x: (x(2, 3), x(3, 3)[1:]),
+    "conjugate": lambda x: (x(2, 3, dtype=torch.complex64), x(2, 3, dtype=torch.complex64).conj()),
+    "gradient": lambda x: (x(2, 3), x(2, 3, requires_grad=True)),
+    "memory": lambda x: (x(2, 3), x(4, 3)[:2]),
+}
+
+
+@pytest.mark.parametrize("pair", PAIRS)
+def test_tensors_that_differ_are_told_apart(pair):
+    found = []
+    for mode in (FakeMode(), FakeTensorMode()):
+        first, second = PAIRS[pair](lambda *shape, mode=mode, **options: made(mode, *shape, **options))
+        with mode, torch.no_grad():
+            found.append([form(aten.view.default(tensor, tensor.shape)) for tensor in (first, second, first)])
+            found[-1] += [form(aten.neg.default(tensor)) for tensor in (first, second, first)]
+        if isinstance(mode, FakeMode):
+            assert len([key for key in mode.keys if key[0] is aten.view.default]) == 2
+    assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("scalars", [(1, 1.0), (True, 1), (2.0, 2 + 0j)])
+def test_numbers_that_are_equal_have_types(scalars):
+    mode = FakeMode()
+    integers = made(mode, 3, dtype=torch.int8)
+    with mode:
+        dtypes = [aten.add.Tensor(integers, scalar).dtype for scalar in (*scalars, *scalars)]
+    with FakeTensorMode() as torchs:
+        whole = made(torchs, 3, dtype=torch.int8)
+        assert dtypes == [aten.add.Tensor(whole, scalar).dtype for scalar in (*scalars, *scalars)]
+
+
+def test_a_call_that_is_alike_has_one_key_and_a_result_of_its_own():
+    mode = FakeMode()
+    x = made(mode, 2, 3)
+    with mode:
+        first, second = (aten.cat.default([x, x], 1) for _ in "12")
+        view = aten.t.default(x)
+    assert len([key for key in mode.keys if key[0] is aten.cat.default]) == 1
+    assert first is not second and first.untyped_storage() is not second.untyped_storage()
+    assert view.untyped_storage() is x.untyped_storage()
+
+
+def test_what_is_set_around_a_call_is_told_apart():
+    mode = FakeMode()
+    with mode:
+        before = aten.full.default([2], 1.0).dtype
+        torch.set_default_dtype(torch.float64)
+        try:
+            after = aten.full.default([2], 1.0).dtype
+        finally:
+            torch.set_default_dtype(torch.float32)
+    assert (before, after) == (torch.float32, torch.float64)
+
+
+def test_what_is_unusual_is_left_to_torch():
+    """Sparse tensors, those of another mode, and constants, which torch.tensor() makes."""
+    mode = FakeMode()
+    with mode:
+        places = torch.zeros(1, 1, dtype=torch.long)
+        sparse = torch.sparse_coo_tensor(places, torch.ones(1), (2,), check_invariants=False)
+        constant = torch.tensor(3.0)
+        known = len(mode.keys)
+        assert constant.constant is not None
+        assert isinstance(aten.neg.default(sparse), FakeTensor) and (constant + 1).shape == ()
+        assert not [key for key in [*mode.keys][known:] if key[0] is aten.neg.default]
+    other = made(FakeMode(), 2)
+    with pytest.raises(AssertionError, match="Mixing fake modes"), mode:
+        aten.neg.default(other)
