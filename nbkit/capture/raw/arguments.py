@@ -12,6 +12,7 @@ from torch._ops import OpOverload
 # What stands for a tensor among the values that describe() takes; a list of tensors is a tuple of it.
 A_TENSOR = Ellipsis
 PLAIN = (int, str, type(None))
+VALUES = frozenset((int, float, bool, str, type(None), torch.dtype, torch.device, torch.layout))
 NAMED = (torch.dtype, torch.layout, torch.memory_format)
 
 
@@ -88,6 +89,8 @@ def describer(skip: Callable[[str], None]) -> Callable[[Any, Any, Any], Argument
 
 def _marked(value: Any) -> Any:
     """Returns an argument with its tensors marked."""
+    if type(value) in VALUES:  # most arguments, told sooner than that they are no tensors
+        return value
     if isinstance(value, Tensor):
         return A_TENSOR
     if isinstance(value, list | tuple):
