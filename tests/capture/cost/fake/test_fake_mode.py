@@ -94,3 +94,32 @@ def test_what_is_unusual_is_left_to_torch():
     other = made(FakeMode(), 2)
     with pytest.raises(AssertionError, match="Mixing fake modes"), mode:
         aten.neg.default(other)
+
+
+# Calls whose results torch keeps in each of its ways: new memory, a view, an argument, several results, no tensor.
+CALLS = {
+    "new": lambda x: aten.mm.default(x, x),
+    "strided": lambda x: aten.clone.default(x.t()),
+    "view": lambda x: aten.slice.Tensor(x, 0, 1, 3),
+    "in place": lambda x: aten.add_.Tensor(x, 1.0),
+    "several": lambda x: aten.native_layer_norm.default(x, [4], None, None, 1e-5),
+    "several views": lambda x: aten.unbind.int(x),
+    "conjugate": lambda x: aten._conj.default(aten._to_copy.default(x, dtype=torch.complex64)),
+    "written": lambda x: aten.mm.out(x, x, out=x),
+    "number": lambda x: aten.sym_numel.default(x),
+}
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_a_kept_result_is_that_of_torch(call):
+    """The second time it comes from what was kept."""
+    found = []
+    for mode in (FakeMode(), FakeTensorMode()):
+        x = made(mode, 4, 4)
+        with mode, torch.no_grad():
+            outs = [CALLS[call](x) for _ in "12"]
+        parts = [out if isinstance(out, list | tuple) else [out] for out in outs]
+        found.append([[form(one) if isinstance(one, FakeTensor) else one for one in part] for part in parts])
+        found[-1] += [[one is x or (isinstance(one, FakeTensor) and one.untyped_storage() is x.untyped_storage())
+                       for one in part] for part in parts]  # fmt: skip
+    assert found[0] == found[1] and found[0][0] == found[0][1]
