@@ -56,6 +56,26 @@ def test_what_follows_a_wrong_op_is_propagated():
     assert rows[["scaled", "sum", "less", "y"]].tolist() == ["local", "propagated", "propagated", "propagated"]
 
 
+def test_an_op_that_is_wrong_behind_another_one_is_a_beginning_of_its_own():
+    wrong = dict(OPS, Mul=lambda left, right: left * right * np.float32(1.5), Tanh=lambda value: 2 * np.tanh(value))
+    scaled_ = wrong["Mul"](X, np.float32(0.5))
+    steps = [
+        ("x", None, [], X),
+        ("layer.weight", None, [], W),
+        ("factor", None, [], np.array(0.5, np.float32)),
+        ("scaled", "Mul", ["x", "factor"], scaled_),
+        ("sum", "Add", ["scaled", "layer.weight"], scaled_ + W),
+        ("less", "Neg", ["sum"], -scaled_ - W),
+        ("y", "Tanh", ["less"], wrong["Tanh"](-scaled_ - W)),
+    ]
+    found = align(scaled(0.5), execution(*steps, ops=wrong))
+    rows = alignment_frame(found).reset_index().set_index("name")
+    names = ["scaled", "sum", "less", "y"]
+    assert rows.loc[names, "error_class"].tolist() == ["local", "propagated", "propagated", "local"]
+    assert rows.loc[names, "origin_id"].tolist() == [rows["index"]["scaled"]] * 3 + [rows["index"]["y"]]
+    assert first_divergence(found)["left"]["name"] == "scaled"
+
+
 def test_the_first_divergence_has_its_local_error():
     wrong = dict(OPS, Neg=lambda value: value * np.float32(-1.5))
     added = X * np.float32(0.5) + W

@@ -232,6 +232,8 @@ def functions():
     inputs = [piece("p", p), piece("v", v)]
     yield Planted("swapped_operands", "k for v", region(p @ v, p @ k, inputs, agreed={"k": k}), ("takes k", "takes v"))
     yield Planted("swapped_operands", "exchanged", region(a, b, agreed={"k": b}), ("what k should be",))
+    one = region(a, b, [piece("q", a)], agreed={"k": b})
+    yield Planted("swapped_operands", "exchanged input", one, ("what k should be",))
     pair = X @ k.swapaxes(-1, -2), k @ X.swapaxes(-1, -2)
     yield Planted(
         "swapped_operands", "q and k", region(*pair, [piece("q", X), piece("k", k)]), ("q and k",), also=("transposed",)
