@@ -5,7 +5,7 @@ import numpy as np
 from nbkit.analysis.align.align import align
 from nbkit.analysis.align.first_divergence import first_divergence
 from nbkit.analysis.align.frames import alignment_frame
-from tests.analysis.align.makers import OPS, execution, numbers
+from tests.analysis.align.makers import OPS, Step, execution, numbers
 
 X, W = numbers(0, 4, 6), numbers(1, 4, 6)
 
@@ -104,24 +104,27 @@ def test_an_execution_that_cannot_run_again_is_aligned_by_its_values():
 def test_a_wrong_op_is_named_though_its_error_is_lost_in_what_is_made_of_it():
     """As a wrong convolution in bfloat16 beside a large residual: all that follows agrees within that dtype's noise."""
 
-    def residual(sign: int):
+    def residual(sign: int, *others: Step):
         ops = dict(OPS, Mul=lambda left, right: sign * left * right)
         product = ops["Mul"](X, W)
-        small = product * np.float32(1e-4)
+        small = product * np.float32(1e-8)
         return execution(
             ("x", None, [], X),
             ("layer.weight", None, [], W),
-            ("factor", None, [], np.array(1e-4, np.float32)),
+            ("factor", None, [], np.array(1e-8, np.float32)),
             ("product", "Mul", ["x", "layer.weight"], product),
             ("small", "Scale", ["product", "factor"], small),
+            *others,
             ("y", "Add", ["x", "small"], X + small),
             ops=dict(ops, Scale=np.multiply),
         )
 
     assert first_divergence(align(residual(1), residual(1))) is None
-    first = first_divergence(align(residual(1), residual(-1)))
-    assert (first["left"]["name"], first["right"]["name"]) == ("product", "product")
-    assert first["local_error"] == 2
+    # The same code, and one that computes something besides.
+    for right in (residual(-1), residual(-1, ("besides", "Tanh", ["x"], np.tanh(X)))):
+        first = first_divergence(align(residual(1), right))
+        assert (first["left"]["name"], first["right"]["name"]) == ("product", "product")
+        assert first["local_error"] == 2
 
 
 def test_what_cancels_is_no_divergence():

@@ -67,6 +67,9 @@ def rotary():
     cos, sin = (np.concatenate([f(theta)] * 2, -1) for f in (np.cos, np.sin))
     turned = np.stack([-X[..., 1::2], X[..., 0::2]], -1).reshape(X.shape)
     yield Planted("rotary_layout", "tables kept", region(half, single(X * cos + turned * sin), inputs), ("tables",))
+    cos, sin = (np.repeat(f(theta), 2, -1) for f in (np.cos, np.sin))
+    one = region(half, single(X * cos + np.concatenate([-X[..., 4:], X[..., :4]], -1) * sin), inputs)
+    yield Planted("rotary_layout", "pairs kept", one, ("with pairs that are half-split",))
     flat = X.swapaxes(1, 2).reshape(2, 16, 32)
     pair = [one.swapaxes(1, 2).reshape(2, 16, 32) for one in (half, other)]
     yield Planted("rotary_layout", "heads merged", region(*pair, [piece("q", flat)]), ("interleaved on the right",))

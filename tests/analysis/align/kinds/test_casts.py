@@ -28,10 +28,26 @@ def test_the_side_that_casts_is_named(side):
 
 def test_what_one_side_alone_expands_is_no_cast():
     def broadcast(x: Tensor) -> Tensor:
-        return (x.sin()[:, None] * ROWS).cos()
+        return (x.sin()[:, None] + ROWS).cos()
 
     def expanding(x: Tensor) -> Tensor:
-        return (x.sin()[:, None].expand(-1, 3, -1) * (ROWS * 1.5)).cos()
+        return (x.sin()[:, None].expand(-1, 3, -1) - ROWS).cos()
 
-    first = nbkit.opalign(broadcast, expanding, inputs=[X]).meta["first_divergence"]
-    assert first["kind"] == "scale", first
+    for models in ((broadcast, expanding), (expanding, broadcast)):
+        first = nbkit.opalign(*models, inputs=[X]).meta["first_divergence"]
+        assert {first["left"]["op"], first["right"]["op"]} == {"aten.add.Tensor", "aten.sub.Tensor"}
+        assert first["kind"] is None and "it reads the same on both sides and gives something else" in first["message"]
+
+
+def test_a_cast_of_what_one_side_alone_computes_is_not_the_difference():
+    def fused(x: Tensor) -> Tensor:
+        return torch.nn.functional.layer_norm(x, (8,)) * 2
+
+    def written(x: Tensor) -> Tensor:
+        centered = (x - x.mean(-1, keepdim=True)).bfloat16().float()
+        return centered * torch.rsqrt((centered * centered).mean(-1, keepdim=True) + 1.0) * 2
+
+    for models in ((fused, written), (written, fused)):
+        first = nbkit.opalign(*models, inputs=[X]).meta["first_divergence"]
+        assert {first["left"]["op"], first["right"]["op"]} == {"aten.native_layer_norm.default", "aten.sub.Tensor"}
+        assert first["kind"] == "scale"  # of rows of one variance another epsilon makes this

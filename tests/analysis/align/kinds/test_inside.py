@@ -70,9 +70,8 @@ def test_fault_is_named_where_the_left_is_fused(name):
 
 
 def test_two_bases_of_which_one_is_nearly_the_usual_one_are_not_called_the_same():
-    one = faulty({"base": 1.02e4})
-    turned = replace(one, left=one.right, right=one.left, left_ops=one.right_ops, right_ops=one.left_ops)
-    assert kind_of(turned) is None
+    (left, steps), (right, _) = attend(base=1.02e4), attend(base=1e4)
+    assert kind_of(region(left, right, [piece("q", Q), piece("k", K), piece("v", V)], left_ops=steps)) is None
 
 
 def test_order_of_repeated_heads_is_named():
