@@ -5,7 +5,7 @@ import numpy as np
 from nbkit.analysis.align.align import align
 from nbkit.analysis.align.first_divergence import first_divergence
 from nbkit.analysis.align.frames import alignment_frame
-from tests.analysis.align.makers import OPS, execution, numbers
+from tests.analysis.align.makers import OPS, Step, execution, numbers
 
 X, W = numbers(0, 4, 6), numbers(1, 4, 6)
 
@@ -56,6 +56,26 @@ def test_what_follows_a_wrong_op_is_propagated():
     assert rows[["scaled", "sum", "less", "y"]].tolist() == ["local", "propagated", "propagated", "propagated"]
 
 
+def test_an_op_that_is_wrong_behind_another_one_is_a_beginning_of_its_own():
+    wrong = dict(OPS, Mul=lambda left, right: left * right * np.float32(1.5), Tanh=lambda value: 2 * np.tanh(value))
+    scaled_ = wrong["Mul"](X, np.float32(0.5))
+    steps = [
+        ("x", None, [], X),
+        ("layer.weight", None, [], W),
+        ("factor", None, [], np.array(0.5, np.float32)),
+        ("scaled", "Mul", ["x", "factor"], scaled_),
+        ("sum", "Add", ["scaled", "layer.weight"], scaled_ + W),
+        ("less", "Neg", ["sum"], -scaled_ - W),
+        ("y", "Tanh", ["less"], wrong["Tanh"](-scaled_ - W)),
+    ]
+    found = align(scaled(0.5), execution(*steps, ops=wrong))
+    rows = alignment_frame(found).reset_index().set_index("name")
+    names = ["scaled", "sum", "less", "y"]
+    assert rows.loc[names, "error_class"].tolist() == ["local", "propagated", "propagated", "local"]
+    assert rows.loc[names, "origin_id"].tolist() == [rows["index"]["scaled"]] * 3 + [rows["index"]["y"]]
+    assert first_divergence(found)["left"]["name"] == "scaled"
+
+
 def test_the_first_divergence_has_its_local_error():
     wrong = dict(OPS, Neg=lambda value: value * np.float32(-1.5))
     added = X * np.float32(0.5) + W
@@ -84,24 +104,27 @@ def test_an_execution_that_cannot_run_again_is_aligned_by_its_values():
 def test_a_wrong_op_is_named_though_its_error_is_lost_in_what_is_made_of_it():
     """As a wrong convolution in bfloat16 beside a large residual: all that follows agrees within that dtype's noise."""
 
-    def residual(sign: int):
+    def residual(sign: int, *others: Step):
         ops = dict(OPS, Mul=lambda left, right: sign * left * right)
         product = ops["Mul"](X, W)
-        small = product * np.float32(1e-4)
+        small = product * np.float32(1e-8)
         return execution(
             ("x", None, [], X),
             ("layer.weight", None, [], W),
-            ("factor", None, [], np.array(1e-4, np.float32)),
+            ("factor", None, [], np.array(1e-8, np.float32)),
             ("product", "Mul", ["x", "layer.weight"], product),
             ("small", "Scale", ["product", "factor"], small),
+            *others,
             ("y", "Add", ["x", "small"], X + small),
             ops=dict(ops, Scale=np.multiply),
         )
 
     assert first_divergence(align(residual(1), residual(1))) is None
-    first = first_divergence(align(residual(1), residual(-1)))
-    assert (first["left"]["name"], first["right"]["name"]) == ("product", "product")
-    assert first["local_error"] == 2
+    # The same code, and one that computes something besides.
+    for right in (residual(-1), residual(-1, ("besides", "Tanh", ["x"], np.tanh(X)))):
+        first = first_divergence(align(residual(1), right))
+        assert (first["left"]["name"], first["right"]["name"]) == ("product", "product")
+        assert first["local_error"] == 2
 
 
 def test_what_cancels_is_no_divergence():

@@ -23,6 +23,13 @@ def test_an_axis_may_be_split_before_it_is_moved():
     np.testing.assert_array_equal(relation.to_left(right), left)
 
 
+def test_of_very_many_orders_the_first_are_tried():
+    left = numbers(0, *[2] * 7)
+    near, far = (0, 1, 2, 3, 6, 5, 4), (6, 5, 4, 3, 2, 1, 0)
+    assert permutation_of(left, left.transpose(near), 1e-6).axes == near
+    assert permutation_of(left, left.transpose(far), 1e-6) is None
+
+
 def test_other_elements_are_no_permutation():
     assert permutation_of(numbers(0, 3, 4), numbers(1, 4, 3), 1e-3) is None
 

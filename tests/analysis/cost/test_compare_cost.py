@@ -40,6 +40,21 @@ def test_every_op_that_works_is_found_with_its_own_time(both: tuple[nbkit.Trace,
     assert rows["total_time_us"].tolist() == found["measured_us"].tolist()
 
 
+def test_an_op_that_the_timed_run_has_besides_moves_no_other_one() -> None:
+    def step(*, is_twice: bool) -> torch.Tensor:
+        x = torch.ones(4)
+        if is_twice:
+            x.exp()
+        return x.exp().tanh().exp()
+
+    timed = nbkit.optime(warmup=1).run(lambda: step(is_twice=True))
+    result = nbkit.compare_cost(nbkit.opcost().run(lambda: step(is_twice=False)), timed)
+    named = timed.ops[timed.ops["level"] == "aten"].reset_index(drop=True)
+    exp, _, tanh, last = named.loc[named["op"].isin(["aten.exp.default", "aten.tanh.default"]), "op_id"]
+    found = result.set_index("op")["measured_op_id"]
+    assert found["aten.exp.default"].tolist() == [exp, last] and found["aten.tanh.default"] == tanh
+
+
 def test_what_an_op_calls_is_in_its_time_and_no_op_of_its_own(both: tuple[nbkit.Trace, nbkit.Trace]) -> None:
     timed = both[1].ops.set_index("op_id")
     measured = set(nbkit.compare_cost(*both)["measured_op_id"].dropna())

@@ -126,6 +126,27 @@ def test_a_part_meets_one_of_its_name_that_was_not_recognised():
     assert set(found[found["level"] == "part"]["action"]) == {"match"}
 
 
+def test_what_such_a_part_holds_meets_nothing_outside_it():
+    """Both have an `up` inside the feed-forward network, and one behind it."""
+
+    def graph(name: str) -> dict[str, pd.DataFrame]:
+        made = [("x", "input", "", [2, 4], ())]
+        for module, shape in (("mlp.up", [8, 4]), ("mlp.down", [4, 8]), ("up", [6, 4])):
+            made.append((f"{module}.weight", "parameter", module, shape, ()))
+            read = "x" if module == "mlp.up" else made[-2][0]
+            made.append((f"{name} {module}", ATEN["linear"], module, [2, shape[0]], (read, f"{module}.weight")))
+            if module == "mlp.up":
+                made.append((f"{name} act", ATEN["relu"], "mlp", [2, 8], (made[-1][0],)))
+        return make_graph(name, *made)
+
+    left, right = graph("one"), graph("other")
+    assert "mlp" in set(left["parts"]["role"])
+    parts = right["parts"].assign(role=None, evidence=None).astype({"role": TEXT, "evidence": TEXT})
+    found = compare_graphs(left, {**right, "parts": parts})
+    names = ["mlp", "mlp.up", "mlp.down", "up"]
+    assert pairs(found, "part")[1:] == [(name, name) for name in names]
+
+
 def test_state_of_an_optimizer_is_no_parameter():
     frames = mlp("export", "", ATEN)
     step = make_graph(

@@ -41,6 +41,35 @@ def test_a_training_step_has_its_modules_once_in_each_phase():
     assert parts["parent_id"].tolist()[3:] == [0, 1, 4]
 
 
+def test_a_parameter_of_a_module_is_in_the_forward_of_a_training_step():
+    ops = Ops()
+    weight, table = ops("parameter", name="w", module="a"), ops("buffer", name="table", module="b")
+    ops(
+        "relu_grad",
+        ops("relu", weight, name="made", module="a", phase="forward"),
+        name="dw",
+        module="a",
+        phase="backward",
+    )
+    ops("add_grad", table, name="dtable", module="b", phase="backward")
+    frames = recognise(ops.frames)
+    places = frames["parts"].set_index("part_id")[["phase", "module"]].loc[frames["nodes"]["part_id"]]
+    assert dict(zip(ops.ids, places.itertuples(index=False, name=None), strict=True)) == {
+        "w": ("forward", "a"),
+        "table": ("forward", "b"),
+        "made": ("forward", "a"),
+        "dw": ("backward", "a"),
+        "dtable": ("backward", "b"),
+    }
+    assert len(frames["parts"]) == 6
+
+
+def test_ops_of_the_root_belong_to_it_where_no_other_module_has_any():
+    frames = recognise({"nodes": nodes_of(("", None), ("", None), (None, None))})
+    assert frames["parts"]["name"].tolist() == ["g"]
+    assert frames["nodes"]["part_id"].fillna(-1).tolist() == [0, 0, -1]
+
+
 def test_what_several_phases_read_belongs_to_the_first():
     assert common([("backward", "a"), ("forward", "a", "b"), ("forward", "a", "c"), ()], "") == ("forward", "a")
     assert common([("backward", "a"), ("forward", "a", "b")], "backward") == ("backward", "a")

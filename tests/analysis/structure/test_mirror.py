@@ -40,3 +40,19 @@ def test_a_gradient_op_without_names_belongs_to_the_op_of_its_kind_that_shares_m
     ops("add", x, y, phase="forward", name="other")
     ops("matmul_v2_grad", x, y, phase="backward", name="n")
     assert located(ops)["n"] == ("backward", "both")
+
+
+def test_a_gradient_without_names_that_reads_a_weight_belongs_to_the_weight():
+    ops = Ops()
+    x, weight = ops("input", name="x"), ops("parameter", phase="forward", name="w")
+    ops("matmul_v2", x, weight, phase="forward", name="y")
+    ops("matmul_v2", ops("fill_constant", phase="backward", name="dy"), weight, phase="backward", name="dx")
+    assert located(ops)["dx"] == ("backward", "w")
+
+
+def test_what_the_optimizer_makes_of_a_gradient_is_no_copy_of_the_forward():
+    ops = Ops()
+    ops("relu", phase="forward", name="a")
+    gradient = ops("relu_grad", "a", phase="backward", name="a@GRAD")
+    ops("sum", gradient, phase="optimizer", name="a@GRAD@RENAME@block0@1")
+    assert located(ops)["a@GRAD@RENAME@block0@1"] == ()

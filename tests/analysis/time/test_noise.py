@@ -55,6 +55,13 @@ def test_two_levels_are_no_change() -> None:
     assert beyond(left, right) == []
 
 
+def test_a_level_that_less_than_half_of_the_repeats_have_is_no_change() -> None:
+    left, right = runs()
+    left[3] = [43, 281, 42, 290, 268, 45, 284, 44, 276, 294]
+    right[3] = [282, 291, 269, 285, 277, 295, 273, 288, 266, 279]
+    assert beyond(left, right) == beyond(right, left) == []
+
+
 def test_runs_fully_apart_by_a_large_ratio_are_beyond_noise_on_a_busy_machine() -> None:
     left, right = runs()
     left[3] = [30000, 24000, 29000, 52000, 33000, 18200, 41000, 27000, 64000, 22000]

@@ -15,6 +15,7 @@ def test_only_ops_of_known_flops_are_there_and_bytes_stay_unknown() -> None:
         make_ops({**MM, "self_time_us": 2.0}, {**MM, "self_time_us": 4.0}, {"op": "aten.add"}), peak_flops=16e6
     )
     assert table[["calls", "time_us", "flops", "clock"]].to_numpy().tolist() == [[2, 6.0, 96, "host"]]
+    assert table.dtypes[["calls", "flops", "size_bytes"]].tolist() == ["int64", "int64", "float64"]
     assert table["flops_per_second"].tolist() == [16e6]
     assert table[["size_bytes", "intensity", "bytes_per_second", "bound"]].isna().all(axis=None)
     assert table["roof_fraction"].tolist() == [1.0]

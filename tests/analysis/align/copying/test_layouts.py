@@ -70,6 +70,18 @@ def test_rotary_layouts_are_each_others_inverse():
     assert reordered(there, 2, 0, to_neighbors=False).value.tolist() == option.value.tolist()
 
 
+def test_a_layout_says_how_and_not_of_which_parameter():
+    layouts = [
+        {how: one.layout for (how, _), one in options(Target((4, 4)), source(name, 4, 4)).items()} for name in "ab"
+    ]
+    assert layouts[0] == layouts[1] and layouts[0]["as it is"] != layouts[0]["transposed"]
+    (whole,) = given(Target((8,)), [source("b", 8)], (), ())
+    turned = [reordered(whole, 2, 0, to_neighbors=to_neighbors).layout for to_neighbors in (True, False)]
+    assert len({whole.layout, *turned}) == 3
+    by_heads = options(Target((8, 2)), source("q", 4, 2), source("k", 4, 2), divisors=(2,))
+    assert by_heads["joined", "q", "k"].layout != by_heads["interleaved by 2", "q", "k"].layout
+
+
 def test_equal_values_have_equal_digests():
     (first,) = given(Target((8,)), [source("a", 8)], (), ())
     (second,) = given(Target((8,)), [source("b", 8)], (), ())

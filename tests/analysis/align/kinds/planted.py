@@ -67,6 +67,9 @@ def rotary():
     cos, sin = (np.concatenate([f(theta)] * 2, -1) for f in (np.cos, np.sin))
     turned = np.stack([-X[..., 1::2], X[..., 0::2]], -1).reshape(X.shape)
     yield Planted("rotary_layout", "tables kept", region(half, single(X * cos + turned * sin), inputs), ("tables",))
+    cos, sin = (np.repeat(f(theta), 2, -1) for f in (np.cos, np.sin))
+    one = region(half, single(X * cos + np.concatenate([-X[..., 4:], X[..., :4]], -1) * sin), inputs)
+    yield Planted("rotary_layout", "pairs kept", one, ("with pairs that are half-split",))
     flat = X.swapaxes(1, 2).reshape(2, 16, 32)
     pair = [one.swapaxes(1, 2).reshape(2, 16, 32) for one in (half, other)]
     yield Planted("rotary_layout", "heads merged", region(*pair, [piece("q", flat)]), ("interleaved on the right",))
@@ -232,6 +235,8 @@ def functions():
     inputs = [piece("p", p), piece("v", v)]
     yield Planted("swapped_operands", "k for v", region(p @ v, p @ k, inputs, agreed={"k": k}), ("takes k", "takes v"))
     yield Planted("swapped_operands", "exchanged", region(a, b, agreed={"k": b}), ("what k should be",))
+    one = region(a, b, [piece("q", a)], agreed={"k": b})
+    yield Planted("swapped_operands", "exchanged input", one, ("what k should be",))
     pair = X @ k.swapaxes(-1, -2), k @ X.swapaxes(-1, -2)
     yield Planted(
         "swapped_operands", "q and k", region(*pair, [piece("q", X), piece("k", k)]), ("q and k",), also=("transposed",)

@@ -69,6 +69,11 @@ def test_fault_is_named_where_the_left_is_fused(name):
     assert kind.name == name.partition(":")[0]
 
 
+def test_two_bases_of_which_one_is_nearly_the_usual_one_are_not_called_the_same():
+    (left, steps), (right, _) = attend(base=1.02e4), attend(base=1e4)
+    assert kind_of(region(left, right, [piece("q", Q), piece("k", K), piece("v", V)], left_ops=steps)) is None
+
+
 def test_order_of_repeated_heads_is_named():
     k, v = GROUPED
     kind = kind_of(faulty({"repeat": np.tile}, k, v))

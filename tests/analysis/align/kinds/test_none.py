@@ -58,6 +58,13 @@ def test_a_second_fault_leaves_the_kind_or_none(planted):
     assert kind is None
 
 
+def test_what_is_more_than_an_exchange_of_operands_has_no_kind():
+    a, b, c = (randn(2, 16, 32, seed=seed) for seed in (6, 7, 8))
+    inputs = [piece("a", a), piece("b", b), piece("c", c)]
+    assert kind_of(region(a, b, inputs)) is None
+    assert kind_of(region(np.tanh(a), np.tanh(b) * c, inputs)) is None
+
+
 def test_random_probabilities_have_no_kind():
     assert kind_of(region(softmax(randn(2, 4, 16, 16)), softmax(randn(2, 4, 16, 16, seed=3)))) is None
 

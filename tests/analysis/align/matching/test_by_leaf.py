@@ -90,3 +90,8 @@ def test_slices_lie_in_one_or_in_equal_groups():
     found = {tuple(places.tolist()) for places in slices_of(6, 2)}
     assert found == {(0, 1), (2, 3), (4, 5), (0, 3), (1, 4), (2, 5)}
     assert [places.tolist() for places in slices_of(3, 3)] == [[0, 1, 2]] * 2
+
+
+def test_many_slices_are_looked_for_one_behind_the_other_alone():
+    assert [places[0] for places in slices_of(68, 5)] == list(range(64))
+    assert [places[0] for places in slices_of(69, 5)] == list(range(0, 65, 5))

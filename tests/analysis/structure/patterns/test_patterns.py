@@ -10,6 +10,10 @@ def found(ops):
     return {one.role: ops.names(one.nodes) for one in patterns_in(ops.flow)}
 
 
+def evidence(ops):
+    return [one.evidence for one in patterns_in(ops.flow)]
+
+
 def rms_norm(ops, x, mean="ReduceMean"):
     root = ops("Sqrt", ops("Add", ops(mean, ops("Pow", x, ops("constant"))), ops("constant")))
     return ops("Mul", ops("Mul", x, ops("Reciprocal", root)), ops("parameter", shape=(4,), name="scale"), name="normed")
@@ -38,11 +42,14 @@ def test_a_root_of_a_mean_of_anything_but_squares_is_no_norm(op, inputs):
     assert found(ops) == {}
 
 
-def attention(ops, soft="Softmax"):
+def attention(ops, soft="Softmax", *steps):
     x = ops("input")
     q, k, v = (ops.linear(x, 4, 4) for _ in range(3))
     scores = ops("Add", ops("Mul", ops("MatMul", q, ops("Transpose", k)), ops("constant")), ops("buffer"))
-    return ops.linear(ops("Reshape", ops("MatMul", ops(soft, scores), v, name="mixed")), 4, 4)
+    weights = ops(soft, scores)
+    for step in steps:
+        weights = ops(step, weights, ops("buffer"))
+    return ops.linear(ops("Reshape", ops("MatMul", weights, v, name="mixed")), 4, 4)
 
 
 def test_attention_reaches_from_its_projections_to_the_last():
@@ -51,6 +58,14 @@ def test_attention_reaches_from_its_projections_to_the_last():
     names = found(ops)["attention"]
     assert last in names and "mixed" in names
     assert sum(ops.flow.is_projection(ops.ids[name]) for name in names) == 4
+
+
+def test_attention_whose_probabilities_are_masked_and_scaled_is_one():
+    """As dropout does it that is written out."""
+    ops = Ops()
+    last = attention(ops, "Softmax", "Mul", "Div")
+    names = found(ops)["attention"]
+    assert last in names and "mixed" in names
 
 
 def test_products_without_a_softmax_are_no_attention():
@@ -72,6 +87,7 @@ def test_an_attention_op_with_a_mask_that_every_layer_reads():
     q, k, v = (ops.linear(x, 4, 4) for _ in range(3))
     ops.linear(ops("aten.scaled_dot_product_attention.default", q, k, v, mask), 4, 4)
     assert "mask" not in found(ops)["attention"]
+    assert evidence(ops) == ["aten.scaled_dot_product_attention.default op"]
 
 
 def swiglu(ops, up):
@@ -84,6 +100,7 @@ def test_a_gated_mlp():
     ops = Ops()
     last = swiglu(ops, lambda x: ops.linear(x, 4, 8))
     assert last in found(ops)["mlp"]
+    assert evidence(ops) == ["silu of one projection times another, projected back to the width of the input"]
 
 
 def test_a_gated_scan_is_no_mlp():
@@ -97,6 +114,7 @@ def test_a_plain_mlp_and_a_bottleneck():
     wide = ops.linear(ops("Gelu", ops.linear(ops("input"), 4, 16)), 16, 4)
     ops.linear(ops("Gelu", ops.linear(ops("input"), 4, 2)), 2, 4)
     assert [ops.names(one.nodes)[-1] for one in patterns_in(ops.flow)] == [wide]
+    assert evidence(ops) == ["gelu of a projection, projected back to the width of the input"]
 
 
 def rotary(ops, x, *, halves):
