@@ -55,6 +55,17 @@ def test_kept_inputs_are_those_before_an_op_that_writes_to_them():
     assert torch.equal(call.actual, (X * 2) * (1 + 1e-4))
 
 
+def test_each_wrong_result_of_a_call_is_kept():
+    def all_scaled(func, args, out):
+        return [one.mul_(1 + 1e-4) for one in out]
+
+    trace = with_fault(lambda: torch._foreach_exp([X, X + 1]), "aten._foreach_exp.default", all_scaled)
+    assert trace.diffs["status"].tolist() == ["ok", "mismatch", "mismatch"]
+    (call,) = trace.captured.values()
+    assert [(one.role, one.position) for one in call.results] == [("output", 0), ("output", 1)]
+    assert trace.meta["captured"]["not_captured"] == {}
+
+
 def test_kept_values_are_copies():
     x = X.clone()
     trace = with_fault(lambda: x.exp(), "aten.exp.default", scaled)

@@ -55,6 +55,7 @@ HEALTHY = {
     "a mask of -Inf": lambda: (torch.randn(3, 3) + torch.full((3, 3), -INF).triu(1)).softmax(-1),
     "masked_fill": lambda: torch.randn(3, 3).masked_fill(torch.eye(3) > 0, -INF).softmax(-1),
     "where with a number": lambda: torch.where(torch.eye(3) > 0, torch.tensor(-INF), torch.randn(3, 3)),
+    "an Inf by keyword": lambda: torch.add(ones(2), ones(2), alpha=INF),
     "zeros": lambda: (torch.zeros(4) * 3, ones(4) - ones(4), ones(4).relu() * 0),
     "empty memory": lambda: torch.empty(1000).fill_(1).add_(1),
     "no elements": lambda: torch.zeros(0).log().sum(),

@@ -26,6 +26,13 @@ def test_a_backward_pass_stops_too():
     assert trace.findings["phase"].tolist() == ["backward"]
 
 
+def test_a_result_that_underflows_stops_too():
+    x = torch.full((4,), 1e-30)
+    with pytest.raises(nbkit.NonFiniteError, match=r"^aten.mul.Tensor: "), nbkit.opcheck(stop=True) as trace:
+        x * x
+    assert trace.findings[["op", "rule"]].to_numpy().tolist() == [["aten.mul.Tensor", "underflow"]]
+
+
 def test_the_error_names_the_step():
     weight = nn.Parameter(torch.ones(2))
     optimizer = torch.optim.SGD([weight], lr=1.0)

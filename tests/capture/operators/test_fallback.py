@@ -119,6 +119,25 @@ def test_tensors_that_share_memory_still_do():
         assert row._base is column._base is x._base
 
 
+def test_what_is_written_through_two_tensors_is_written_twice_and_counted_as_bare():
+    counts = []
+    for tool in (nullcontext(), nbkit.opfallback()):
+        x = torch.zeros(4)
+        with tool:
+            torch._foreach_add_([x, x[:2]], 1.0)
+        assert x.tolist() == [2, 2, 1, 1]
+        counts.append(x._version)
+    assert counts[0] == counts[1] > 0
+
+
+def test_an_op_that_returns_its_argument_still_does():
+    with torch.inference_mode():  # else autograd sees to it
+        x = torch.ones(2)
+        with nbkit.opfallback() as trace:
+            assert torch.ops.aten.neg_.default(x) is x
+    assert (trace.replaced["op"].tolist(), x.tolist()) == (["aten.neg_.default"], [-1, -1])
+
+
 def test_results_that_are_named_tuples_stay_so():
     """B6: x.sort().values."""
     with nbkit.opfallback():
@@ -226,6 +245,15 @@ def test_an_op_that_cannot_run_there_runs_where_it_is():
         torch.mm(torch.ones(2, 3), torch.ones(2, 3))
     assert not len(trace.replaced) and x.grad is None
     assert trace.meta["skipped"]["not replaced: aten.mm.default does not run there"] == 1
+
+
+def test_calls_of_tensor_subclasses_are_left_alone():
+    class Own(torch.Tensor):
+        pass
+
+    with nbkit.opfallback(ops="exp") as trace:
+        torch.zeros(2).as_subclass(Own).exp()
+    assert (len(trace.replaced), trace.meta["skipped"]["not replaced: tensor subclasses"]) == (0, 1)
 
 
 @pytest.mark.parametrize("calls", ["a", "1:2:3", "", -1, [None], 1.5])

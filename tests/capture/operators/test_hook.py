@@ -2,6 +2,7 @@
 
 import sys
 from functools import partial
+from inspect import signature
 from threading import Thread
 from types import ModuleType
 
@@ -134,6 +135,7 @@ def test_a_function_of_a_third_party_is_replaced_wherever_modules_hold_it(packag
     before, names = package.scaled, [contents(sys.modules[name]) for name in ("third_party", "user_of_third_party")]
     with nbkit.ophook("third_party.scaled", nbkit.optrace) as hook:
         assert sys.modules["user_of_third_party"].scaled is package.scaled is not before
+        assert (package.scaled.__name__, signature(package.scaled)) == ("scaled", signature(before))
         sys.modules["user_of_third_party"].scaled(X, factor=3.0)
         package.twice(X)
     assert [one.call for one in hook.traces] == [0, 1, 2]
@@ -208,8 +210,10 @@ def test_calls_of_other_threads_run_and_are_counted(package):
 def test_a_fused_layer_computes_the_same_bits():
     """Function modes make attention in eval mode leave its fused path: the hook steps aside."""
     layer, x = nn.TransformerEncoderLayer(8, 2, 16, batch_first=True).eval(), torch.randn(2, 3, 8)
-    with torch.no_grad(), nbkit.ophook(F.softmax, nbkit.optrace):
+    with torch.no_grad(), nbkit.ophook(F.softmax, nbkit.optrace) as hook:
         left = layer(x)
+        F.softmax(x, -1)
+    assert hook.calls.total() == 1  # it is back afterwards
     with torch.no_grad():
         assert bits([left]) == bits([layer(x)])
 

@@ -147,6 +147,31 @@ def test_a_finished_recorder_needs_no_collection():
     assert recording() is None
 
 
+VERBS = {
+    "optrace": nbkit.optrace,
+    "opcheck": nbkit.opcheck,
+    "opdiff": nbkit.opdiff,
+    "opaudit": nbkit.opaudit,
+    "opcast": lambda: nbkit.opcast("bfloat16", dry_run=True),
+}
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_a_kept_recorder_weighs_nothing(verb):
+    """Neither its rows nor a copy of a parameter or the last result outlives the recording."""
+    recorder, model = VERBS[verb](), nn.Linear(7, 13)
+    with recorder:
+        model(torch.ones(11, 7)).sum().backward()
+        recording = ref(recorder.recording)
+        out = model(torch.ones(11, 7))
+    del model, out
+    if verb == "opaudit":  # what watches the optimizers is a cycle
+        gc.collect()
+    assert recording() is None
+    tensors = [one for one in gc.get_objects() if type(one) in (torch.Tensor, nn.Parameter)]
+    assert not [one for one in tensors if one.shape == (13, 7) or (one.shape == (11, 13) and one.grad_fn is not None)]
+
+
 def test_fifty_traced_steps_leave_memory_flat():
     """The growth is bounded in total."""
     gc.enable()

@@ -3,7 +3,7 @@ from sys import getrecursionlimit
 import torch
 
 from nbkit.capture.raw.recording import Recording
-from nbkit.capture.replay.isolated import HEADROOM, timed_isolated
+from nbkit.capture.replay.isolated import HEADROOM, isolated, timed_isolated
 
 
 def test_profilers_see_only_what_the_step_runs():
@@ -30,3 +30,11 @@ def test_an_error_is_told_and_all_is_as_before():
         assert (torch.is_grad_enabled(), getrecursionlimit()) == (False, before)
     assert inside == [HEADROOM, False]
     assert [str(error) for error in troubles] == ["mine"]
+
+
+def test_autocast_is_off_inside_and_on_again_afterwards():
+    x = torch.ones(2, 2)
+    with torch.autocast("cpu", torch.bfloat16):
+        with isolated():
+            assert (x @ x).dtype == torch.float32
+        assert (x @ x).dtype == torch.bfloat16

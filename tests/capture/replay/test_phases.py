@@ -37,8 +37,10 @@ def test_a_vector_that_is_turned_without_its_partner_stays_wrong(full_matrices):
 def test_eigenvectors_are_turned_one_by_one_and_values_stay():
     values, vectors = torch.linalg.eigh(torch.randn(4, 4, dtype=torch.float64))
     signs = torch.tensor([1.0, -1.0, -1.0, 1.0], dtype=torch.float64)
-    found = turned(EIGH, [values, vectors * signs], [values, vectors])
+    results = [values, own := vectors * signs]
+    found = turned(EIGH, results, [values, vectors])
     assert found[0] is values and torch.allclose(found[1], vectors)
+    assert results[1] is own
 
 
 def test_vectors_that_are_wrong_are_turned_and_stay_as_long_as_they_are():

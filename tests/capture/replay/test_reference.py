@@ -27,7 +27,14 @@ NARROW = {
 }
 # The same, which run in no wider dtype: in their own alone.
 SMALL = X.repeat(2, 2).to(FLOAT8)
-OWN = {"float8": (aten._scaled_mm.default, (SMALL, SMALL.t(), ONE, ONE), ValueError)}
+OWN = {
+    "float8": (aten._scaled_mm.default, (SMALL, SMALL.t(), ONE, ONE), ValueError),
+    "a dtype and a flag": (
+        aten._scaled_mm.default,
+        (SMALL, SMALL.t(), ONE, ONE, None, None, torch.bfloat16, False),
+        ValueError,
+    ),
+}
 
 
 # An op of the user's own that knows float32 alone, and says so by the error in its name.

@@ -106,6 +106,20 @@ def test_ranges_within_a_step_do_not_end_it_and_that_around_one_that_fails_does(
     assert rows.loc["aten.addmm.default", "phase"] == "forward"
 
 
+def test_a_step_with_ranges_in_it_lasts_to_its_end_and_counts():
+    class Ranged(torch.optim.SGD):
+        def step(self):
+            with torch.profiler.record_function("part"):
+                torch.ones(2).exp()
+            torch.ones(2).neg()
+
+    layer, optimizer = ready(Ranged)
+    trace = record(lambda: (optimizer.step(), layer(torch.ones(1, 2))))
+    assert aten(trace, "aten.addmm")["step"].tolist() == [1]
+    (last,) = aten(trace, "aten.neg")["start_us"]
+    assert trace.ops["start_us"][0] + trace.ops["total_time_us"][0] > last
+
+
 @pytest.mark.parametrize(
     ("backward", "name"),
     [

@@ -155,5 +155,9 @@ def test_it_leaves_torch_as_it_was():
     watch = StepWatch()
     watch.install()
     assert torch.autograd.backward is not before[0]
+    watch.memory.held_bytes()
+    file = watch.memory.file
     watch.remove()
     assert (torch.autograd.backward, torch.amp.GradScaler.scale, torch.amp.GradScaler.step) == before
+    with pytest.raises(OSError, match="Bad file descriptor"):
+        os.fstat(file)

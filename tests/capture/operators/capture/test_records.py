@@ -102,6 +102,15 @@ def test_of_a_large_memory_only_what_is_used_is_stored(tmp_path):
     assert sum(entry["bytes"] for entry in records(tmp_path / "calls")[0]["storages"]) < 1000
 
 
+def test_of_what_only_needs_shapes_no_values_are_stored(tmp_path):
+    x = torch.randn(8, 8)
+    with nbkit.opcapture(tmp_path / "calls"):
+        x.t(), x.view(64), torch.empty_like(x)
+    kept = records(tmp_path / "calls")
+    assert {"aten.t.default", "aten.view.default", "aten.empty_like.default"} <= {one["op"] for one in kept}
+    assert not [entry for one in kept for entry in one["storages"] if entry.keys() & {"before", "after"}]
+
+
 def test_random_ops_have_the_state_of_their_generator(tmp_path):
     own = torch.Generator().manual_seed(3)
     before = own.get_state()
@@ -161,6 +170,18 @@ def test_only_takes_the_calls_that_opdiff_found_wrong(tmp_path):
     assert trace.frames["captures"][["op", "call"]].to_numpy().tolist() == [["aten.exp.default", 1]]
 
 
+def test_only_takes_more_calls_than_a_finding_names(tmp_path, monkeypatch):
+    monkeypatch.setattr("nbkit.findings.finding.MOST_OPS", 1)
+    x = torch.zeros(1)
+
+    def step() -> None:
+        x.exp(), x.exp(), x.exp()
+
+    with nbkit.opdiff(reference=lambda op, args, kwargs: op(*args, **kwargs) + 1) as flagged:
+        step()
+    assert captured(tmp_path / "calls", step, only=flagged).captures["call"].tolist() == [0, 1, 2]
+
+
 def test_a_full_folder_ends_with_whole_calls(tmp_path):
     trace = captured(tmp_path / "calls", max_bytes=20_000)
     kept = records(tmp_path / "calls")
@@ -169,6 +190,13 @@ def test_a_full_folder_ends_with_whole_calls(tmp_path):
     assert trace.meta["skipped"]["not captured: max_bytes=20,000 is used up"] > 10
     assert "max_bytes=20,000 is used up" in trace.meta["notes"]
     assert nbkit.opreplay(tmp_path / "calls").meta["identical_calls"] == len(kept)
+
+
+def test_after_a_call_that_does_not_fit_smaller_ones_are_left_out_too(tmp_path):
+    small, large = torch.ones(2), torch.ones(5000)
+    trace = captured(tmp_path / "calls", lambda: (small.exp(), large.exp(), small.sin()), max_bytes=10_000)
+    assert trace.captures["op"].tolist() == ["aten.exp.default"]
+    assert trace.meta["skipped"]["not captured: max_bytes=10,000 is used up"] == 2
 
 
 KILLED = """

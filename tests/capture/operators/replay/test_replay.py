@@ -41,6 +41,11 @@ def test_the_frames_tell_ops_times_and_differences(tmp_path):
     assert trace.ops["input_shapes"][row["op_id"]] == "[[16], [8, 6], [6, 16]]"
 
 
+def test_shapes_of_a_list_of_tensors_are_a_list(tmp_path):
+    captured(tmp_path / "calls", lambda: torch.cat([torch.ones(2, 4), torch.ones(2, 3)], 1), ops="aten.cat")
+    assert nbkit.opreplay(tmp_path / "calls").ops["input_shapes"].tolist() == ["[[[2, 4], [2, 3]], []]"]
+
+
 def test_an_op_that_writes_gets_its_inputs_anew_in_each_repeat(tmp_path):
     x = torch.ones(3)
     captured(tmp_path / "calls", lambda: x.mul_(2), ops="aten.mul_")
