@@ -50,6 +50,12 @@ def test_half_a_character_of_utf_16_is_counted(tmp_path):
     assert lines.undecodable_bytes == 2
 
 
+@pytest.mark.parametrize(("data", "lost"), [("ab\u20ac".encode()[:-1], 2), ("ab".encode("utf-16") + b"c", 1)])
+def test_half_a_character_at_the_end_of_a_text_is_replaced(tmp_path, data, lost):
+    (tmp_path / "trace.json").write_bytes(data)
+    assert "".join(text_pieces(tmp_path / "trace.json")) == "ab" + "\ufffd" * lost
+
+
 def test_empty_file_has_no_lines_and_no_trace(tmp_path):
     (tmp_path / "log").write_bytes(b"")
     assert list(text_lines(tmp_path / "log")) == []

@@ -6,6 +6,7 @@ from pathlib import Path
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 import torch
 
 import nbkit
@@ -88,6 +89,14 @@ def test_a_comparison_of_version_1_has_its_wrong_tensors_as_findings():
 
 def test_lines_that_a_reader_skipped_keep_their_rows():
     assert upgraded_meta({"unread": [{"line": 3}], "name": "a"}) == {"skipped_lines": [{"line": 3}], "name": "a"}
+
+
+@pytest.mark.parametrize("milestone", ["first_divergence", "largest_growth", "half_precision_lost_at"])
+def test_milestones_have_the_names_of_today(milestone):
+    """Those of the columns that they quote."""
+    before = {"op_id": 3, "injected_error": 0.5, "inherited_error": None}
+    old = "half_lost" if milestone == "half_precision_lost_at" else milestone
+    assert upgraded_meta({old: before}) == {milestone: {"op_id": 3, "local_error": 0.5, "propagated_error": None}}
 
 
 def test_a_report_of_it_has_no_message_that_may_hold_elements():

@@ -33,7 +33,6 @@ class JsonStream:
         self._text = ""
         self._at = 0
         self._dropped = 0  # characters before the window
-        self._ended = False
 
     @property
     def position(self) -> int:
@@ -91,7 +90,6 @@ class JsonStream:
                     yield item
             except (JSONDecodeError, IndexError):
                 pass
-            self._at = at
             yield from self._last_in_window(decoder)
 
     def _last_in_window(self, decoder: json.JSONDecoder) -> Iterator[Any]:
@@ -130,14 +128,11 @@ class JsonStream:
 
         False, and nothing has changed, at the end of the text.
         """
-        if self._ended:
-            return False
         rest = self._text[self._at :]
         added, wanted = [], max(len(rest), 1)
         while wanted > 0:
             piece = next(self._pieces, None)
             if piece is None:
-                self._ended = True
                 break
             added.append(piece)
             wanted -= len(piece)

@@ -85,6 +85,18 @@ def test_the_first_error_of_the_compiler_is_shown(empty_cache, monkeypatch):
         nbkit.build_recorder()
 
 
+@pytest.mark.parametrize("name", ["c++", "g++", "clang++"])
+def test_a_compiler_is_found_where_none_is_named(name, empty_cache, monkeypatch):
+    script = empty_cache / name
+    script.write_text('#!/bin/sh\necho "$0: error: no ${1#-std=}" >&2\nexit 1\n')
+    script.chmod(0o755)
+    monkeypatch.delenv("CXX", raising=False)
+    monkeypatch.setenv("PATH", str(empty_cache))
+    with pytest.raises(RecorderError) as raised:
+        nbkit.build_recorder()
+    assert str(raised.value) == f"The native recorder does not compile: {script}: error: no c++20; {FALLBACK}"
+
+
 def test_a_library_of_other_source_is_not_used(built_recorder, empty_cache, monkeypatch):
     stale = library.library_path().parent.with_name("torch-2.13.0-other") / built_recorder.name
     stale.parent.mkdir()

@@ -1,6 +1,7 @@
 """Tests how the source lines of fused kernels are read from a compiled graph."""
 
 import json
+import sys
 from types import SimpleNamespace
 
 from nbkit.capture.profiler.compiled_graphs import CompiledGraphs, kernel_lines
@@ -31,6 +32,20 @@ def test_lines_of_torch_itself_are_none():
 def test_a_kernel_that_its_code_does_not_name_and_a_graph_that_keeps_nothing_have_no_lines():
     assert kernel_lines(graph({"extern_kernels.mm:2": [trace(3)]}, code="")) == {}
     assert kernel_lines(SimpleNamespace()) == {}
+
+
+def test_graphs_are_noted_until_the_end_and_no_longer(monkeypatch):
+    class Graph:
+        def __call__(self, x):
+            return x + 1
+
+    monkeypatch.setitem(sys.modules, "torch._inductor.output_code", SimpleNamespace(CompiledFxGraph=Graph))
+    graphs, inside, later = CompiledGraphs(), Graph(), Graph()
+    graphs.install()
+    assert inside(1) == 2
+    graphs.remove()
+    assert later(1) == 2
+    assert [*graphs.graphs.values()] == [inside]
 
 
 def test_a_name_that_two_graphs_share_has_no_line():

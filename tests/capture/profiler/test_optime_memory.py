@@ -4,6 +4,7 @@ import pytest
 import torch
 from torch.profiler import profile
 
+from nbkit.capture.profiler.cpp_log import ERROR, _log_level
 from nbkit.schema import MEMORY
 from tests.capture.models import train_step
 from tests.capture.timed import timed, timed_name
@@ -54,3 +55,11 @@ def test_times_are_on_the_clock_of_the_ops():
     time = trace.memory.loc[trace.memory["op_id"].notna(), "time_us"].to_numpy()
     assert (op["start_us"].to_numpy() <= time).all()
     assert (time <= (op["start_us"] + op["total_time_us"]).to_numpy()).all()
+
+
+@pytest.mark.skipif(_log_level() is None, reason="this build of torch does not show the level of its C++ log")
+def test_warnings_of_cpp_are_held_back_for_as_long_as_it_takes(monkeypatch):
+    level, inside = _log_level(), []
+    monkeypatch.setattr(level, "value", ERROR - 1)
+    timed(lambda: inside.append(level.value), memory=True)
+    assert (inside, level.value) == ([ERROR], ERROR - 1)

@@ -1,5 +1,7 @@
 """A recorded step of complex numbers computes what the bare one does, though torch's modes forget a lazy conj()."""
 
+from functools import partial
+
 import pytest
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
@@ -8,7 +10,12 @@ import nbkit
 from nbkit.capture.raw.conj_neg import CONJUGATE, NEGATIVE, as_bare
 
 MATRIX, RIGHT = torch.randn(2, 3, 2, dtype=torch.complex64, generator=torch.Generator().manual_seed(0))
-RECORDERS = {"optrace": nbkit.optrace, "opdiff": nbkit.opdiff, "opcheck": nbkit.opcheck}
+RECORDERS = {
+    "optrace": nbkit.optrace,
+    "optrace in Python": partial(nbkit.optrace, values="stats"),
+    "opdiff": nbkit.opdiff,
+    "opcheck": nbkit.opcheck,
+}
 
 
 class EmptyMode(TorchDispatchMode):

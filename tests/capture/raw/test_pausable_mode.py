@@ -37,3 +37,11 @@ def test_below_another_mode_a_pause_ends_with_resume_too():
         mode.resume()
         torch.ones(2)
         assert mode.seen == 1
+
+
+def test_a_pause_that_outlives_the_mode_does_not_bring_it_back():
+    with Counting() as mode:
+        mode.pause()
+    mode.resume()
+    torch.ones(2)
+    assert (mode.seen, mode.is_on()) == (0, False)

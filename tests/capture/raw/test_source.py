@@ -3,8 +3,10 @@
 import linecache
 from sys import _getframe
 
+import IPython
 import pytest
 import torch
+from IPython.core.interactiveshell import InteractiveShell
 from torch import nn
 
 from nbkit.capture.raw.source import is_user_code, location_text
@@ -81,6 +83,15 @@ def test_code_without_a_file_is_named_as_it_calls_itself():
     code = compile("import torch\n\ny = torch.ones(2) + 1", "<cell of a test>", "exec")
     trace = record(lambda: exec(code, {}))
     assert aten(trace, "aten.add")["source"].tolist() == ["<cell of a test>:3"]
+
+
+def test_a_cell_is_named_by_its_number(monkeypatch):
+    shell = InteractiveShell()
+    monkeypatch.setattr(IPython, "get_ipython", lambda: shell)
+    cell = "import torch\n\ny = torch.ones(2) + 1"
+    code = compile(cell, shell.compile.cache(cell, 7), "exec")
+    trace = record(lambda: exec(code, {}))
+    assert aten(trace, "aten.add")["source"].tolist() == ["Cell In[7], line 3"]
 
 
 def test_torch_and_the_recorder_are_not_user_code():

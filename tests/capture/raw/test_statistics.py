@@ -3,9 +3,11 @@
 import math
 import warnings
 
+import numpy as np
 import pytest
 import torch
 
+from nbkit.capture.raw.recording import TimeSpans
 from nbkit.capture.raw.statistics import NOTHING, tensor_values
 from tests.capture.models import bits, record, tensor_rows
 
@@ -117,3 +119,11 @@ def test_deterministic_mode_makes_no_difference():
         torch.use_deterministic_algorithms(False)
     assert tensor_rows(trace, "aten.mul", "output")["nan_count"].tolist() == [1]
     assert not [reason for reason in trace.meta["skipped"] if "statistics" in reason]
+
+
+def test_spans_of_time_of_both_recorders_are_in_one_order():
+    spans = TimeSpans()
+    spans.add(5, 7)
+    spans.add_all(np.array([[1, 2], [8, 9]]).tobytes())
+    spans.add(3, 4)
+    assert spans.array().tolist() == [[1, 2], [3, 4], [5, 7], [8, 9]]

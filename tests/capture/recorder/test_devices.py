@@ -16,6 +16,30 @@ def test_every_call_above_an_op_has_its_device():
     assert set(trace.ops["device"]) == {"cpu"}
 
 
+class Later(torch.autograd.Function):
+    """Runs a module in the backward pass, and no op besides."""
+
+    @staticmethod
+    def forward(ctx, x):
+        return x.clone()
+
+    @staticmethod
+    def backward(ctx, grad):
+        nn.ReLU()(grad)
+
+
+def test_a_call_above_calls_alone_has_the_device_of_their_ops():
+    x, grad = torch.ones(2, requires_grad=True), torch.ones(2)
+    y = Later.apply(x)
+    with nbkit.optrace() as trace:
+        y.backward(grad)
+    assert trace.ops[["op", "device"]].values.tolist() == [
+        ["torch.Tensor.backward", "cpu"],
+        ["torch.nn.functional.relu", "cpu"],
+        ["aten.relu.default", "cpu"],
+    ]
+
+
 def test_the_first_output_decides():
     with nbkit.optrace(ops="aten.*") as trace:
         torch.ones(2).to("meta")

@@ -51,3 +51,12 @@ def test_the_shortest_event_that_begins_at_a_point_is_its_own() -> None:
 def test_the_node_around_a_point_is_the_one_that_began_last() -> None:
     points = [(2, 100), (2, 119), (2, 120), (2, 150), (2, 200), (2, 310), (2, 311), (1, 120), (2, 99)]
     assert nodes_around(TABLE, points) == [4, 4, 5, 5, -1, 6, -1, -1, -1]
+
+
+def test_nodes_may_stand_in_any_order() -> None:
+    table = events(
+        {"name": NODE, "start": 50, "end": 60, "thread": 2},
+        {"name": NODE, "start": 10, "end": 20, "thread": 2},
+        {"name": NODE, "start": 10, "end": 40, "thread": 2},  # around the one before
+    )
+    assert nodes_around(table, [(2, 55), (2, 15)]) == [0, 1]

@@ -47,6 +47,8 @@ def test_meta_says_what_the_file_is(dumped):
         ({"segments": [], "device_traces": 5}, "is no memory snapshot as torch writes it"),
         ({"segments": [], "device_traces": [[{}]]}, "as torch writes it: KeyError, 'action'"),
         ({"segments": [], "device_traces": [[{"action": (1, 2)}]]}, "actions or states that are no texts"),
+        ({"segments": [{"address": 0, "total_size": 1, "blocks": [{"size": 1, "state": [1]}]}]},
+         "actions or states that are no texts"),
         ({"segments": [], "device_traces": [[{"action": "alloc", "addr": 1, "size": -1}]]}, "sizes below 0"),
         ({"segments": [], "device_traces": [[{"action": "alloc", "addr": 1, "size": 1 << 80}]]}, "as torch writes it"),
         ({"segments": [], "device_traces": [[{"action": "alloc", "addr": 1, "size": 1, "frames": [{"name": []}]}]]},

@@ -137,6 +137,15 @@ def test_an_op_that_never_ran(device, x):
     assert message == "no op of the device fits 'aten.mull.Tensor'; did you mean 'aten.mul.Tensor'?"
 
 
+def test_ops_that_ran_in_a_block_are_known_around_it(device, x):
+    def step():
+        with device.planted(Fault("add")):
+            x.mul(1)
+
+    message = report_of(device, Fault("aten.mull.Tensor"), step)[-1]
+    assert message == "no op of the device fits 'aten.mull.Tensor'; did you mean 'aten.mul.Tensor'?"
+
+
 @pytest.mark.parametrize(
     ("fault", "reason"),
     [

@@ -64,6 +64,19 @@ def test_memory_that_is_read_again_is_stored_once(tmp_path):
     assert size < 1.05 * x.nbytes
 
 
+def test_small_memory_waits_for_a_file_and_is_known_after_it(tmp_path, monkeypatch):
+    monkeypatch.setattr("nbkit.trace.calls.writing.WAITING", 100)
+    rows = torch.arange(24.0).reshape(3, 8)
+    with nbkit.opcapture(tmp_path / "calls", ops="aten.neg"):
+        for row in (*rows, *rows):
+            row.clone().neg()
+    opened = CallFolder(tmp_path / "calls")
+    assert [BuiltCall(record, opened.content).args[0].tolist() for _, record in opened] == rows.tolist() * 2
+    names = [record["storages"][0]["before"] for record in records(tmp_path / "calls")]
+    assert names[:3] == names[3:] and len(set(names)) == 3
+    assert len([*(tmp_path / "calls").glob("values-*.safetensors")]) > 1
+
+
 def test_equal_memory_is_not_taken_for_the_same_memory(tmp_path):
     x, y = torch.zeros(2000), torch.zeros(2000)
     with nbkit.opcapture(tmp_path / "calls", ops="aten.add_"):

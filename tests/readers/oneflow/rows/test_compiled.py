@@ -1,5 +1,5 @@
 from tests.readers.oneflow import logs
-from tests.readers.oneflow.frames import nodes_of
+from tests.readers.oneflow.frames import attributes, nodes_of
 
 
 def test_an_op_that_was_not_traced_and_whose_name_tells_no_reason_is_of_a_pass(tmp_path):
@@ -9,3 +9,21 @@ def test_an_op_that_was_not_traced_and_whose_name_tells_no_reason_is_of_a_pass(t
     inserted = nodes.set_index("name")["inserted"]
     assert inserted["model.fc-fused-9"] == "pass"
     assert inserted[["model.fc.weight", "reduce_sum-1"]].isna().all()
+
+
+def test_an_addition_that_the_op_before_it_makes_is_a_hidden_input(tmp_path):
+    product, other = "model.fc-matmul-0/out_0", "ones_like-2/out_0"
+    addition = logs.op("add_n-8", logs.user("add_n", {"in": [product, other]}, {"out": ["add_n-8/out_0"]}))
+    reader = logs.op("relu-9", logs.user("relu", {"x": ["add_n-8/out_0"]}, {"y": ["relu-9/y_0"]}))
+    *built, done = logs.built()
+    listing = logs.listing()
+    listing.insert(-1, logs.operator("relu-9", [f"{product}|8, 2|float16"], ["relu-9/y_0|8, 2|float16"]))
+    trace = logs.read(tmp_path, logs.text([*built, addition, reader, done, listing]))
+    nodes = nodes_of(trace, "Net_0 compiled")
+    hidden = {
+        name: one["hidden_inputs"]
+        for name, one in zip(nodes["name"], attributes(nodes), strict=True)
+        if "hidden_inputs" in one
+    }
+    assert hidden == {"model.fc-matmul-0": [{"op": "add_n-8", "tensor": other}]}
+    assert trace.meta["oneflow"]["graphs"][0]["hidden_inputs"] == 1

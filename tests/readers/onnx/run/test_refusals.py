@@ -160,3 +160,31 @@ def test_a_failure_inside_a_branch_is_that_of_its_node():
     execution = onnx_execution(model(nodes, inputs, "y"), [floats(3, 2), True, [5]])
     assert list(named(execution)) == ["x", "flag", "s", "a"]
     assert execution.error.startswith("onnxruntime cannot run the node 'choice' (If): ")
+
+
+def test_nodes_without_names_inside_a_branch_are_named_by_what_they_make():
+    branch = helper.make_graph([node("Acos", "a", "t")], "then", [], [value("t", None)])
+    other = helper.make_graph([node("Identity", "a", "e")], "else", [], [value("e", None)])
+    nodes = [
+        node("Cast", "x", "a", to=TensorProto.BFLOAT16),
+        node("If", "flag", "y", then_branch=branch, else_branch=other),
+    ]
+    execution = onnx_execution(model(nodes, [X, value("flag", [], TensorProto.BOOL)], "y"), [floats(3, 2), True])
+    assert execution.error.startswith("onnxruntime cannot run the node 'y' (If): ")
+    assert "(t)" in execution.error
+
+
+def test_what_a_branch_makes_is_its_own():
+    """A node of the same name outside, which reads the branch's result, makes no circle with it."""
+    branches = {
+        name: helper.make_graph([node(op, "a", "t"), node("Neg", "t", "r")], name, [], [value("r", [2])])
+        for name, op in (("then_branch", "Abs"), ("else_branch", "Sqrt"))
+    }
+    nodes = [node("Neg", "y", "t"), node("If", "flag", "y", **branches), node("Abs", "x", "a")]
+    inputs = [value("x", [2]), value("flag", [], TensorProto.BOOL)]
+    execution = onnx_execution(model(nodes, inputs, "t"), [np.float32([-1, 2]), True])
+    assert [(result.name, result.sources) for result in execution.results[2:]] == [
+        ("a", (0,)),
+        ("y", (1, 2)),
+        ("t", (3,)),
+    ]

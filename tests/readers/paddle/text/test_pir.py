@@ -154,3 +154,18 @@ def test_what_is_cut_is_said(read):
 @pytest.mark.parametrize(("before", "line"), [("", 1), ("a word\n\n", 3)])
 def test_a_program_begins_at_its_brace(read, before, line):
     assert read(before + PIR).meta["paddle"]["blocks"][0]["line"] == line
+
+
+def test_an_operation_without_operands_is_damaged(read):
+    trace = read(PIR.replace('"pd_op.matmul" [id:7] (%1, %0) {', '"pd_op.matmul" [id:7] ; (%1, %0) {'))
+    found = attributes(trace, "pd_op.matmul")
+    assert (found["id"], found["damaged"]) == (7, "its operands cannot be read")
+    (skipped,) = trace.meta["skipped_lines"]
+    assert skipped["reason"] == "its operands cannot be read"
+
+
+@pytest.mark.parametrize("prefix", ["INFO 1: ", "> "])
+def test_a_prefix_ends_before_the_blanks_of_a_program_without_its_first_line(read, prefix):
+    trace = read("".join(prefix + line for line in PIR.splitlines(keepends=True)[1:]))
+    assert (trace.meta["skipped_lines"], trace.complete) == ([], True)
+    assert operations(trace) == operations(read(PIR.partition("\n")[2]))

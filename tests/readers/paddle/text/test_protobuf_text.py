@@ -95,3 +95,9 @@ def test_one_end_too_many_costs_no_record(read):
     trace = read(PROTOBUF.replace('    type: "mean"\n', '    type: "mean"\n  }\n'))
     assert [row["op"] for row in operations(trace)] == ["mul", "mean", "mul_grad", "sgd"]
     assert [row["graph"] for row in trace.meta["paddle"]["blocks"]] == ["block 0"]
+
+
+def test_a_block_of_which_nothing_is_printed_is_one(read):
+    trace = read("blocks {\n}\n" + PROTOBUF)
+    rows = [(row["graph"], row["line"], row["operations"]) for row in trace.meta["paddle"]["blocks"]]
+    assert rows == [("block 0", 1, 0), ("program 2 block 0", 3, 4)]
