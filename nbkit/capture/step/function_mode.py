@@ -95,7 +95,8 @@ class ApiMode(PausableMode):
                 raise
             finally:
                 end = perf_counter_ns()
-                thread.parent, thread.context = outer, context
+                if thread.parent == slot:  # the end of a range may have ended the step of an optimizer around it
+                    thread.parent, thread.context = outer, context
                 recording.last_node = NO_NODE
                 ops.put(slot, (func, context, keep, location, None, outer, sequence, -1, start, end, -1, 0, 0))
             if func in RESETTING:

@@ -1,5 +1,6 @@
 """Tests optimizer steps: phase, row and step count; torch's own, the user's, with a closure, and ones that fail."""
 
+import pandas as pd
 import pytest
 import torch
 from torch import nn
@@ -100,8 +101,11 @@ def test_ranges_within_a_step_do_not_end_it_and_that_around_one_that_fails_does(
     with nbkit.optrace() as trace:
         with pytest.raises(ValueError, match="mine"):
             optimizer.step()
+        torch.ones(2).cos()
         layer(torch.ones(1, 2))
     rows = trace.ops[trace.ops["level"] == "aten"].set_index("op")
+    after = trace.ops.set_index("op").loc["torch.Tensor.cos"]
+    assert after["phase"] == "other" and pd.isna(after["parent_id"])
     assert rows.loc[["aten.exp.default", "aten.neg.default"], "phase"].tolist() == ["optimizer", "optimizer"]
     assert rows.loc["aten.addmm.default", "phase"] == "forward"
 

@@ -1,6 +1,7 @@
 """Tests whether one side rounds what an op reads to a coarser dtype and back, where the other side does not."""
 
 from collections.abc import Iterator, Mapping
+from math import prod
 from typing import NamedTuple
 
 from nbkit.analysis.align.align import Alignment
@@ -49,12 +50,17 @@ def _casts(side: Side, end: int, known: Mapping[int, Match]) -> Iterator[Cast]:
         if not side.eps[number] > side.eps[source] > 0:
             continue
         read = _first(side, source, known)
-        if read is None:
+        if read is None or _elements(side, read) != _elements(side, number):  # one that is expanded before
             continue
         for back in region:
-            if back not in known and _leads_to(side, back, number) and side.eps[back] <= side.eps[source]:
+            is_back = back not in known and _leads_to(side, back, number) and side.eps[back] <= side.eps[source]
+            if is_back and _elements(side, back) == _elements(side, number):
                 yield Cast(number, known[read], back)
                 break
+
+
+def _elements(side: Side, number: int) -> int:
+    return prod(side.results[number].shape)
 
 
 def _first(side: Side, number: int, known: Mapping[int, Match]) -> int | None:

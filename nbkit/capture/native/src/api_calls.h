@@ -77,8 +77,11 @@ class ApiCalls : Rows {
       if (out == nullptr) {
         guarded("error not described", [&] { note_failed(static_cast<int64_t>(slot)); });
       }
-      slots_.parent.set(thread, outer);
-      slots_.context.set(thread, context);
+      // The end of a range may have ended the step of an optimizer around it.
+      if (slots_.parent_of(thread) == static_cast<int64_t>(slot)) {
+        slots_.parent.set(thread, outer);
+        slots_.context.set(thread, context);
+      }
       const bool is_kept = out == nullptr || THPVariable_Check(out);
       ops_->at(slot) = {{py::reinterpret_borrow<py::object>(function), context, py::bool_(is_kept), location, {}},
                         {PyLong_AsLongLong(outer.ptr()), sequence, -1, start, end, -1, 0, 0}};

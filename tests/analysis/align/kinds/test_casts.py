@@ -51,3 +51,14 @@ def test_a_cast_of_what_one_side_alone_computes_is_not_the_difference():
         first = nbkit.opalign(*models, inputs=[X]).meta["first_divergence"]
         assert {first["left"]["op"], first["right"]["op"]} == {"aten.native_layer_norm.default", "aten.sub.Tensor"}
         assert first["kind"] == "scale"  # of rows of one variance another epsilon makes this
+
+
+def test_a_value_that_one_side_alone_expands_before_it_casts_is_no_value_of_the_other_side():
+    def broadcast(x: Tensor) -> Tensor:
+        return (x.sin()[:, None] * ROWS).cos()
+
+    def expanding(x: Tensor) -> Tensor:
+        return (x.sin()[:, None].expand(-1, 3, -1).bfloat16().float() * ROWS).cos()
+
+    for models in ((broadcast, expanding), (expanding, broadcast)):
+        assert nbkit.opalign(*models, inputs=[X]).meta["first_divergence"] is not None
