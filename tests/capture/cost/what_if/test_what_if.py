@@ -24,10 +24,6 @@ OTHERS = {
 }
 
 
-def foreach(parameters):
-    return torch.optim.AdamW(parameters, foreach=True)
-
-
 @pytest.mark.parametrize(
     ("model", "question", "built"),
     [
@@ -87,9 +83,12 @@ def test_a_scheduler_does_not_warn_of_another_optimizer():
         nbkit.what_if(step, optimizer=torch.optim.SGD)
 
 
-def test_foreach_with_another_dtype():
-    asked = nbkit.what_if(Training("Recurrent").step, foreach=True, dtype=BF16)
+def test_foreach_with_another_dtype_in_place_of_fused():
+    training = Training("Recurrent", optimizer=partial(torch.optim.AdamW, fused=True))
+    before, foreach = snapshot(training), partial(torch.optim.AdamW, foreach=True)
+    asked = nbkit.what_if(training.step, foreach=True, dtype=BF16)
     assert measures(asked.changed) == costs(Training("Recurrent", dtype=BF16, optimizer=foreach).step)
+    assert same(before, snapshot(training))
     assert any(op.startswith("aten._foreach_") for op in asked.changed.costs["op"])
 
 
