@@ -32,9 +32,12 @@ def test_another_activation_is_where_they_diverge():
     assert (first["kind"], first["left"]["module"], first["right"]["module"]) == ("activation", "1", "1")
 
 
+@pytest.mark.filterwarnings("error::FutureWarning")
 @pytest.mark.parametrize("way", ["export", "compile"])
 def test_a_model_agrees_with_what_torch_makes_of_it(way):
-    assert nbkit.opalign(model(), way, inputs=[X]).meta["first_divergence"] is None
+    trace = nbkit.opalign(model(), way, inputs=[X])
+    assert trace.meta["first_divergence"] is None and not trace.meta["error"]
+    assert set(trace.frames["results"]["side"]) == {"left", "right"}
 
 
 @pytest.mark.parametrize("way", ["onnx", "onnxruntime"])

@@ -7,11 +7,15 @@ from types import SimpleNamespace
 
 import pytest
 import torch
+from torch.utils._python_dispatch import TorchDispatchMode
 
 import nbkit
 from nbkit.capture.calibrate import cold
+from nbkit.capture.calibrate.calibrate import _measured
 from nbkit.capture.calibrate.clock import Clock
 from nbkit.capture.calibrate.launching import launch_times_us
+from nbkit.capture.calibrate.probes.probe import Place, Probe
+from nbkit.capture.cost.device_option import current_device
 from nbkit.errors import OptionError
 
 KIB = 2**10
@@ -131,6 +135,8 @@ class Event:
         Event.recorded = 0
 
     def elapsed_time(self, last):
+        if Event.recorded:
+            raise RuntimeError("both events must have been completed")
         return 2.5
 
 
@@ -158,6 +164,44 @@ def test_the_mode_of_the_caller_does_not_count(cache, mode):
     assert device.flops_per_s["float32"] > 0
 
 
-def test_launching_is_told_by_phase():
-    launches = launch_times_us(Clock(torch.device("cpu")), repeats=2)
-    assert {*launches} == {"forward", "backward", "optimizer"} and all(time > 0 for time in launches.values())
+class Ticks(TorchDispatchMode):
+    """Is a clock of which each op takes 1 us."""
+
+    device, is_cpu, ops = torch.device("cpu"), True, 0
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        self.ops += 1
+        return func(*args, **(kwargs or {}))
+
+    def now(self):
+        return 1_000 * self.ops
+
+
+def test_launching_is_told_by_phase_and_op():
+    with Ticks() as clock:
+        launches = launch_times_us(clock, repeats=2)
+    assert {*launches} == {"forward", "backward", "optimizer"}
+    assert all(0.8 < time < 1.2 for time in launches.values())
+
+
+@pytest.mark.parametrize(("largest_bytes", "took_us"), [(300, 1.0), (10_000, 60_000.0)])
+def test_after_a_call_that_is_too_large_or_takes_too_long_no_larger_ones_are_made(largest_bytes, took_us):
+    made = []
+
+    def make(size, place):
+        made.append(size)
+        return partial(torch.ops.aten.exp.default, place.filled(size))
+
+    place = Place(torch.device("cpu"), torch.float32)
+    probes = [Probe(torch.ops.aten.exp.default, place, partial(make, size)) for size in (32, 64, 128, 256)]
+    clock = SimpleNamespace(time_us=lambda make, moved, seconds: took_us)
+    calls = _measured(probes, clock, 0, largest_bytes)
+    assert calls["moved_bytes"].tolist() == [256] and made == ([32, 64] if took_us == 1 else [32])
+
+
+def test_an_accelerator_is_one_whose_events_tell_times(monkeypatch):
+    monkeypatch.setattr(torch.accelerator, "is_available", lambda: True)
+    monkeypatch.setattr(torch.accelerator, "current_accelerator", lambda: torch.device("meta"))
+    assert current_device(None) == torch.device("cpu")  # meta tensors have no events
+    monkeypatch.setattr(torch, "Event", Event)
+    assert current_device(None) == current_device("meta") == torch.device("meta")

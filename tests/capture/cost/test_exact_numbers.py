@@ -149,6 +149,49 @@ def test_a_module_that_is_called_twice_and_weights_that_are_shared_count_once():
     assert rows.loc["first", ["calls", "forward_flops"]].tolist() == [2, 1024]
 
 
+def test_a_product_in_place_counts_as_one_that_makes_a_tensor():
+    out, left, right = torch.zeros(2, 3, 5), torch.ones(2, 3, 4), torch.ones(2, 4, 5)
+
+    def step():
+        out.baddbmm_(left, right)
+        out[0].addmm_(left[0], right[0])
+        out[0, :, 0].addmv_(left[0], right[0, :, 0])
+
+    costs = nbkit.opcost().run(step).costs.set_index("op")["flops"]
+    names = [f"aten.{name}.default" for name in ("baddbmm_", "addmm_", "addmv_")]
+    assert costs[names].tolist() == [2 * 2 * 3 * 4 * 5, 2 * 3 * 4 * 5, 2 * 3 * 4]
+
+
+def test_each_saved_tensor_names_the_op_that_saves_it():
+    model, x = nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 2, bias=False)), torch.ones(3, 4)
+    trace = nbkit.opcost().run(lambda: model(x).sin().sum().backward())
+    savers = trace.ops.set_index("op_id")["op"][trace.saved["saver_op_id"]]
+    assert sorted(zip(savers, trace.saved["saver_module"].fillna("none"), trace.saved["shape"], strict=True)) == [
+        ("aten.addmm.default", "0", "[3, 4]"),
+        ("aten.mm.default", "2", "[3, 8]"),
+        ("aten.mm.default", "2", "[8, 2]"),
+        ("aten.sin.default", "none", "[3, 2]"),
+        ("aten.tanh.default", "1", "[3, 8]"),
+    ]
+
+
+def of_some(x):
+    return x[torch.tensor([1, 2])].sum()
+
+
+def of_all_twice(x):
+    y = x.exp()
+    return (y * 2).sum() + (y * 3).sum()
+
+
+@pytest.mark.parametrize(("loss", "held"), [(of_some, 2), (of_all_twice, 4)])
+def test_what_torch_adds_gradients_to_is_held_once(loss, held):
+    """The tensor and its gradient; in the other case its exponential and two gradients of that."""
+    x = torch.ones(1000, requires_grad=True)
+    memory = nbkit.opcost().run(lambda: loss(x).backward()).memory
+    assert memory["allocated_bytes"].max() // x.nbytes == held
+
+
 def test_after_an_error_of_the_model_a_second_run_gives_the_same_rows():
     from torch.nn.modules import module as global_hooks
 

@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from nbkit.capture.diff.pair import summed_at
+from nbkit.capture.diff.pair import flat, summed_at
 from nbkit.capture.replay.op_traits import traits_of
 from nbkit.capture.replay.reference import Reference
 
@@ -23,3 +23,22 @@ ONES = torch.ones
 def test_an_element_is_made_of_so_many_numbers(op, args, count, summed):
     call = Reference("cpu:float64").copy(traits_of(op), args, {})
     assert summed_at(call, (0, count), args[0].numel()) == summed
+
+
+PARTS = torch.tensor([1 + 2j, 3 - 4j], requires_grad=True)
+
+
+@pytest.mark.parametrize("copy", [True, False])
+@pytest.mark.parametrize(
+    ("tensor", "values"),
+    [
+        (torch.eye(2, dtype=torch.float64, requires_grad=True), [1, 0, 0, 1]),
+        (torch.eye(2).to_sparse().requires_grad_(), [1, 0, 0, 1]),
+        (PARTS.conj(), [1 - 2j, 3 + 4j]),
+        (PARTS.conj().imag, [-2, 4]),
+        (torch._efficientzerotensor(2), [0, 0]),
+        (torch.tensor([2**64 - 1], dtype=torch.uint64), [2**64 - 1]),
+    ],
+)
+def test_values_of_any_tensor_are_a_flat_array(tensor, values, copy):
+    assert flat(tensor, copy=copy).tolist() == values

@@ -4,6 +4,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from nbkit.capture.executions.names import returning_tensors
 from nbkit.capture.executions.observer import NOT_COMPILED
 from nbkit.capture.executions.torch_execution import torch_execution
 from nbkit.compat.torch_versions import HIDES_BACKWARD
@@ -98,6 +99,26 @@ def test_a_compiled_model_gives_the_ops_of_its_graphs() -> None:
     runs_from_inputs(execution)
 
 
+class Broken(nn.Module):
+    """Is compiled in two graphs."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        y = x * 2
+        torch._dynamo.graph_break()
+        return y.relu()
+
+
+@COMPILES
+def test_a_model_that_compiles_itself_gives_the_ops_of_its_graphs_and_stays_so() -> None:
+    model, x, compiled = Broken(), torch.randn(3, 4), []
+    model.compile(backend=lambda graph, inputs: compiled.append(graph) or graph.forward)
+    own = model._compiled_call_impl
+    execution = torch_execution(model, (x,))
+    assert [r.name for r in execution.results if r.op] == ["graph 0/mul", "graph 1/relu"] and not compiled
+    assert model._compiled_call_impl is own
+    torch.testing.assert_close(output(execution), model(x))
+
+
 @COMPILES
 def test_between_the_graphs_of_a_compiled_function_ops_are_eager() -> None:
     def step(x: Tensor) -> Tensor:
@@ -108,6 +129,17 @@ def test_between_the_graphs_of_a_compiled_function_ops_are_eager() -> None:
     execution = torch_execution(torch.compile(step), (torch.ones(2),))
     assert [r.name for r in execution.results] == ["x", "graph 0/mul", "graph 1/exp", "graph 1/add"]
     assert [r.sources for r in execution.results] == [(), (0,), (1,), (2,)]
+
+
+@pytest.mark.parametrize("is_replaced", [False, True])
+def test_a_model_that_is_exported_keeps_its_forward(is_replaced: bool) -> None:
+    model = mlp()
+    if is_replaced:
+        model.forward = own = lambda x: x * 2  # type: ignore[method-assign]
+    with pytest.raises(KeyError), returning_tensors(model):
+        assert set(model(torch.ones(1, 4))) == {"[0]"}
+        raise KeyError
+    assert vars(model)["forward"] is own if is_replaced else "forward" not in vars(model)
 
 
 def test_where_nothing_is_compiled_the_ops_are_eager_and_that_is_said() -> None:

@@ -75,6 +75,22 @@ def test_a_model_that_a_closure_calls_is_left_as_it_was() -> None:
     assert model.calls == 1
 
 
+@pytest.mark.parametrize("has_gradient", [False, True])
+def test_a_backward_pass_of_the_step_itself_leaves_gradients_as_they_were(has_gradient: bool) -> None:
+    """Of a tensor that belongs to no model."""
+    weight, x = torch.ones(3, requires_grad=True), torch.arange(3.0)
+    weight.grad = before = torch.full((3,), 7.0) if has_gradient else None
+
+    def step(x: Tensor) -> Tensor:
+        (weight * x).sum().backward()
+        assert weight.grad is not None
+        return weight.grad * 2
+
+    execution = torch_execution(step, (x,))
+    assert output(execution).tolist() == [(7.0 * has_gradient + each) * 2 for each in range(3)]
+    assert weight.grad is before and (before is None or before.tolist() == [7.0] * 3)
+
+
 def test_two_runs_see_the_same_random_numbers_and_batches() -> None:
     model, x = Normalized(), torch.randn(5, 4)
     first, second = torch_execution(model, (x,)), torch_execution(model, (x,))

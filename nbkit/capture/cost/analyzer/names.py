@@ -49,10 +49,8 @@ def function_name(func: Any, caller: FrameType) -> tuple[str, str]:
     is_operator = name.startswith("__")
     if type(func) is METHOD:
         is_operator |= not opname[caller.f_code.co_code[caller.f_lasti]].startswith("CALL")
-    elif isinstance(func, FunctionType):
-        is_operator |= func.__qualname__ == "TensorBase.pow"  # x ** y; x.pow(y) calls the method itself
-        if not is_operator and func.__qualname__.startswith("Tensor."):
-            return CALL_METHOD, name
+    elif isinstance(func, FunctionType) and not is_operator and func.__qualname__.startswith("Tensor."):
+        return CALL_METHOD, name
     if is_operator:
         return CALL_FUNCTION, OPERATORS.get(name, name.strip("_") if name.startswith("__") else name)
     return CALL_METHOD if type(func) is METHOD else CALL_FUNCTION, name

@@ -97,7 +97,6 @@ class ShadowMode(BelowMode):
         tensors = self._results(traits, out, *actual)
         if any(is_valueless(tensor) for tensor in tensors):
             return
-        results = None
         if shadow is not None:
             is_drawn = traits.is_random and draws(traits, *actual)
             results = (

@@ -88,6 +88,17 @@ def test_a_step_may_print_its_loss_and_add_it_up():
     assert "unknown" in lines[1].split()[2] and float(lines[1].split()[0]) > 0
 
 
+def test_a_known_number_that_a_loss_is_added_to_is_not_known_any_more():
+    model, x, lines = nn.Linear(4, 4), torch.randn(3, 4), []
+
+    def step():
+        total = torch.zeros(())
+        lines.append(f"{total.item()} {total.add_(2).item()} {total.add_(model(x).mean()).item()}")
+
+    nbkit.opcost().run(step)
+    assert lines == ["0.0 2.0 unknown"]
+
+
 BRANCHES = {
     "greater": lambda value: value > 3,
     "equal": lambda value: value == 3,

@@ -3,11 +3,14 @@
 import sys
 from itertools import combinations
 
+import numpy as np
 import pytest
 import torch
 from torch import nn
 
 import nbkit
+from nbkit.capture.cost.fits.candidates import Candidate, Timeline
+from nbkit.capture.cost.fits.choice import Choice
 from nbkit.capture.cost.what_if.difference import measures
 
 WIDTHS = (256, 96, 512, 64)
@@ -103,6 +106,19 @@ def test_a_pattern_that_matches_nothing_is_refused():
         nbkit.OptionError, match="checkpoint='layers' matches no module that runs; paths are such as ''"
     ):
         nbkit.fits(training(), 100, checkpoint="layers")
+
+
+def test_of_a_module_and_one_inside_it_never_both_are_chosen():
+    found = [Candidate(path, flops, 0, ()) for path, flops in (("layer", 3), ("layer.inner", 1), ("other", 4))]
+    choice = Choice(found, Timeline(np.array([100]), np.array([[10, 6, 5]])))
+    cheapest = [choice.cheapest(limit) for limit in (94, 90, 89, 85)]
+    assert [chosen.tolist() for chosen in cheapest] == [[0, 1, 0], [1, 0, 0], [0, 1, 1], [1, 0, 1]]
+    assert choice.cheapest(84) is None  # which all three would keep
+    closest = []
+    while (chosen := choice.smallest()) is not None:
+        closest.append(chosen.tolist())
+        choice.refuse(chosen)
+    assert closest == [[1, 0, 1], [0, 1, 1], [1, 0, 0], [0, 1, 0], [0, 0, 1], [0, 0, 0]] and choice.is_proven
 
 
 def test_gradients_summed_over_several_passes():

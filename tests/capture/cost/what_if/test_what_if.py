@@ -24,10 +24,6 @@ OTHERS = {
 }
 
 
-def foreach(parameters):
-    return torch.optim.AdamW(parameters, foreach=True)
-
-
 @pytest.mark.parametrize(
     ("model", "question", "built"),
     [
@@ -87,8 +83,13 @@ def test_a_scheduler_does_not_warn_of_another_optimizer():
         nbkit.what_if(step, optimizer=torch.optim.SGD)
 
 
-def test_foreach_with_another_dtype():
-    asked = nbkit.what_if(Training("Recurrent").step, foreach=True, dtype=BF16)
+def test_foreach_with_another_dtype_in_place_of_fused(request):
+    training = Training("Recurrent", optimizer=partial(torch.optim.AdamW, fused=True))
+    groups, foreach = snapshot(training)[0], partial(torch.optim.AdamW, foreach=True)
+    gc.freeze()  # else options are put back with all that the garbage collector knows, too
+    request.addfinalizer(gc.unfreeze)
+    asked = nbkit.what_if(training.step, foreach=True, dtype=BF16)
+    assert same(groups, snapshot(training)[0])
     assert measures(asked.changed) == costs(Training("Recurrent", dtype=BF16, optimizer=foreach).step)
     assert any(op.startswith("aten._foreach_") for op in asked.changed.costs["op"])
 

@@ -1,9 +1,11 @@
 """Right modules are never called wrong, whatever they are made of; each compared call has its rows."""
 
+import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
 from torch import nn
+from torch.library import _scoped_library
 
 from nbkit.capture.diff.modules.run import ModuleCall
 from tests.capture.diff.planted import compared, wrong
@@ -34,6 +36,37 @@ def test_what_rounding_between_the_ops_of_a_module_does_is_allowed(monkeypatch):
     assert (row["status"], row["max_abs_error"] > 1e-3) == ("ok", True)
     monkeypatch.setattr(ModuleCall, "_eps", lambda call: 0.0)
     assert compared(lambda: model(x), level="module").diffs["status"].tolist() == ["mismatch"]
+
+
+TABLE = torch.linspace(-1, 1, 64).view(8, 8).to(torch.bfloat16)
+
+
+class OfOthers(nn.Module):
+    """Computes in the dtype of a table that it neither holds nor is given, and cancels in it."""
+
+    def forward(self, ids):
+        return (F.embedding(ids, TABLE) + 100) - 100
+
+
+def test_a_module_is_judged_by_the_dtype_that_it_returns():
+    row = compared(lambda: OfOthers()(torch.arange(8)), level="module").diffs.iloc[0]
+    assert (row["dtype"], row["status"], row["max_abs_error"] > 0.1) == ("bfloat16", "ok", True)
+
+
+class Running(nn.Module):
+    """Adds up one number after the other, in the dtype of its input."""
+
+    def forward(self, x):
+        return torch.ops.nbkit_clean.added_up(x)
+
+
+def test_a_long_sum_in_a_module_may_be_as_wrong_as_one_after_the_other_makes_it():
+    thirds, added = torch.full((4096,), 1 / 3), lambda x: torch.tensor(np.add.accumulate(x.numpy())[-1])
+    with _scoped_library("nbkit_clean", "DEF") as library:
+        library.define("added_up(Tensor x) -> Tensor")
+        library.impl("added_up", added, "CPU")
+        row = compared(lambda: Running()(thirds), level="module").diffs.iloc[0]
+    assert (row["status"], row["max_rel_error"] > 5e-6) == ("ok", True)
 
 
 def test_each_module_has_rows_for_results_and_gradients_per_argument():

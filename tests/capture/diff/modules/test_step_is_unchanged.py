@@ -1,6 +1,8 @@
 """Comparing modules neither changes the step nor leaves anything in it; what cannot run twice is counted."""
 
 import gc
+import threading
+import warnings
 import weakref
 
 import numpy as np
@@ -184,11 +186,13 @@ def test_nothing_of_the_step_is_kept_alive():
 
 
 def test_hooks_on_the_graph_are_gone_after_the_recording():
-    layer, x = nn.Linear(4, 4), torch.randn(2, 4)
+    layer, x, show = nn.Linear(4, 4), torch.randn(2, 4), warnings._showwarnmsg
     with nbkit.opdiff(level="module") as trace:
         out = layer(x)
     out.sum().backward()
     assert trace.diffs["phase"].tolist() == ["forward"]
+    assert warnings._showwarnmsg is show
+    assert "nbkit-reference" not in {thread.name.rpartition("_")[0] for thread in threading.enumerate()}
 
 
 def test_samples_sizes_and_phases():

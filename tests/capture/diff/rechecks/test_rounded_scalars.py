@@ -1,5 +1,6 @@
 """A number of a call that the kernel rounds to the dtype of its tensors decides comparisons on its bound."""
 
+import pytest
 import torch
 
 from tests.capture.diff.planted import compared, with_fault
@@ -26,6 +27,15 @@ def test_any_other_element_is_wrong():
     row = trace.diffs.iloc[0]
     assert (row["status"], row["mismatch_count"], row["mismatch_fraction"]) == ("mismatch", 1, 1 / 3)
     assert row["message"] != ROUNDED
+
+
+@pytest.mark.parametrize(("error", "status"), [(0.0, "ok"), (1e-6, "mismatch")])
+def test_what_rounding_a_number_does_to_others_is_allowed(error, status):
+    """In float32 0.9999999 is 0.9999998808, and what is left of 1 is a fifth more."""
+    start, end = torch.ones(3), torch.zeros(3)
+    rounded = lambda func, args, out: out.fill_(1 - torch.tensor(0.9999999).item() + error)  # noqa: E731
+    row = with_fault(lambda: torch.lerp(start, end, 0.9999999), "aten.lerp.Scalar", rounded).diffs.iloc[0]
+    assert (row["status"], row["max_rel_error"] > 0.1) == (status, True)
 
 
 def test_what_is_the_same_has_no_message():

@@ -7,6 +7,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 from torch import nn
+from torch.library import _scoped_library
 
 import nbkit
 from nbkit.capture.replay import op_traits, substitutes
@@ -138,6 +139,22 @@ def test_resized_and_replaced_memory():
     exact = torch.ones(4).double().exp()
     assert torch.equal(shadows[0], torch.cat([exact, torch.full((2,), 0.5).double()]))
     assert torch.equal(shadows[1], exact[:2] * 3)
+
+
+def test_two_results_of_an_op_may_share_memory():
+    """As the fused projections of attention do."""
+
+    def halves(x):
+        return (x * 3).chunk(2)
+
+    with _scoped_library("nbkit_shadows", "DEF") as library:
+        library.define("halves(Tensor x) -> (Tensor, Tensor)")
+        library.impl("halves", halves, "CPU")
+        with shadowed() as shadow_of:
+            first, second = torch.ops.nbkit_shadows.halves(torch.ones(6).exp())
+            shadows = shadow_of(first), shadow_of(second)
+    exact = torch.ones(3).double().exp() * 3
+    assert torch.equal(shadows[0], exact) and torch.equal(shadows[1], exact)
 
 
 def test_a_shadow_is_let_go_with_its_tensor():
