@@ -95,8 +95,9 @@ class ApiMode(PausableMode):
                 raise
             finally:
                 end = perf_counter_ns()
-                if thread.parent == slot:  # the end of a range may have ended the step of an optimizer around it
-                    thread.parent, thread.context = outer, context
+                # The end of a range may have ended the step of an optimizer around it.
+                before = (outer, context) if thread.parent == slot else (thread.parent, thread.context)
+                thread.parent, thread.context = before
                 recording.last_node = NO_NODE
                 ops.put(slot, (func, context, keep, location, None, outer, sequence, -1, start, end, -1, 0, 0))
             if func in RESETTING:
