@@ -108,6 +108,16 @@ def test_a_stream_that_is_closed_meanwhile_ends_the_line_and_not_the_work():
         sleep(0.1)
 
 
+def test_the_end_of_the_line_reaches_a_terminal_that_waits_for_a_flush():
+    class Buffered(Terminal):
+        def flush(self):
+            self.shown = self.getvalue()
+
+    with Progress(lambda: "work", stream := Buffered()):
+        wait_for(stream, "work")
+    assert stream.shown == stream.getvalue() and last_line(stream) == ""
+
+
 def test_an_error_takes_the_line_away(terminal):
     def fail() -> None:
         with Progress(lambda: "work"):

@@ -42,7 +42,8 @@ def test_another_number_of_calls_is_a_difference(nbkit, folder, capsys):
     for name, calls in (("a", 1), ("b", 3)):
         make_trace(make_ops(*[{"op": "aten.mm.default", "module": "head"}] * calls)).save(folder / name)
     assert nbkit("diff", "a", "b") == 1
-    title, row = capsys.readouterr().out.splitlines()[3:5]
+    left, right, _, title, row = capsys.readouterr().out.splitlines()[:5]
+    assert left.startswith("left   a: optrace, op 1, ") and right.startswith("right  b: optrace, ops 3, ")
     assert (title.split(), row.split()) == (
         ["calls", "that", "differ", "left", "right"],
         ["aten.mm.default", "in", "head,", "forward", "1", "3"],

@@ -2,11 +2,13 @@
 
 import subprocess
 import sys
+from importlib.metadata import distribution
 
 import pytest
 
+import nbkit
 from nbkit.compat import installed
-from nbkit.compat.installed import OLDEST, check_versions, too_old
+from nbkit.compat.installed import OLDEST, check_versions, own_version, too_old
 from tests.repository.test_environment import requirements
 
 
@@ -43,6 +45,12 @@ def test_what_the_import_needs_raises_and_what_it_does_not_warns(monkeypatch):
 def test_what_is_not_installed_is_left_to_its_import(monkeypatch):
     monkeypatch.setattr(installed, "version", lambda name: None)  # what a damaged installation says
     check_versions()
+
+
+def test_a_trace_says_which_nbkit_recorded_it():
+    with nbkit.optrace() as trace:
+        pass
+    assert trace.meta["versions"]["nbkit"] == own_version() == distribution("nbkit-torch").version
 
 
 @pytest.mark.cold

@@ -7,7 +7,7 @@ import pytest
 from nbkit.devices.device import CALLS, Device
 from nbkit.devices.peaks import DEVICES, device_named
 from nbkit.devices.stored import load_device, save_device
-from nbkit.errors import OptionError
+from nbkit.errors import OptionError, SchemaError
 
 
 def tiny(**options):
@@ -56,6 +56,20 @@ def test_a_dtype_without_a_peak_computes_as_float32():
 def test_a_rate_is_a_number_above_0(name, value):
     with pytest.raises(OptionError, match=rf"{name}=.* of 'tiny' is no finite number above 0"):
         tiny(**{name: value})
+
+
+@pytest.mark.parametrize("value", [0, nan, "1"])
+def test_the_launch_time_of_a_phase_is_a_number_above_0(value):
+    with pytest.raises(OptionError, match=r"phase_launch_us\['backward'\]=.* of 'tiny' is no finite number above 0"):
+        tiny(phase_launch_us={"forward": 1.0, "backward": value})
+
+
+def test_measured_calls_have_their_columns():
+    calls = CALLS.frame([{"op": "aten.add", "dtype": "float32", "flops": 0, "moved_bytes": 8, "time_us": 1.5}])
+    with pytest.raises(SchemaError, match="calls"):
+        tiny(calls=calls.drop(columns="time_us"))
+    with pytest.raises(SchemaError, match="flops"):
+        tiny(calls=calls.astype({"flops": "float64"}))
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ from itertools import zip_longest
 import pandas as pd
 import pytest
 
+from nbkit.divergence.by_value import aligned_by_value
 from nbkit.divergence.runs import run_of
 from nbkit.divergence.side_by_side import first_beginning, notes_on, side_by_side
 from tests.support.fakes import make_ops, make_tensors
@@ -116,6 +117,13 @@ def test_another_op_in_its_place_is_named_if_what_reads_it_differs():
     assert first["message"].startswith("the right run has another op in its place")
 
 
+@pytest.mark.parametrize(("calls", "name"), [(CALLS, "-"), (CALLS[:4], "local")], ids=["read", "unread"])
+def test_another_op_in_its_place_is_none_where_what_reads_it_agrees(calls, name):
+    left = run([1.0, 1.0, 1.3, 1.0], ops=("exp", "gelu", "tanh")[: len(calls) // 2], calls=calls)
+    right = run([1.0] * 4, ops=("exp", "relu", "tanh")[: len(calls) // 2], calls=calls)
+    assert [found for found, _ in compared(left, right)] == ["clean", name, "clean"][: len(calls) // 2]
+
+
 @pytest.mark.parametrize(("op", "name"), [("exp", "local"), ("sum", "clean")])
 def test_a_sum_that_cancels_may_differ_by_more(op, name):
     """2e-4 of a result that is a hundred-thousandth of what is added up."""
@@ -150,3 +158,11 @@ def test_how_results_are_the_same(changes, relation):
 def test_a_result_of_another_size_says_so():
     other = run([1.0] * 4, shape=["[2, 8]", "[8]", "[8]", "[8]", "[8]", "[8]"], numel=[16, 8, 8, 8, 8, 8])
     assert side_by_side(run([1.0] * 4), other)["message"].iloc[0] == "its result has the shape [2, 8], there [8]"
+
+
+def test_what_reads_a_right_result_is_where_values_begin_to_differ():
+    """Both make another first result, from which the second is the same; so it is right, and the third begins."""
+    calls = ((0, "input", 0), (0, "output", 1), (1, "input", 1), (1, "output", 2), (2, "input", 1), (2, "output", 3))
+    left, right = run([1.0, 1.3, 3.0, 9.0], calls=calls), run([1.0, 1.6, 3.0, 5.0], calls=calls)
+    found = aligned_by_value(left, right)
+    assert (found.differing, found.beginnings) == (({2}, {2}), ({2: []}, {2: []}))

@@ -185,6 +185,13 @@ def test_nothing_is_written_below_the_root(ask, places):
     assert sorted((str(path), path.lstat().st_mtime_ns) for path in places.rglob("*")) == before
 
 
+def test_traces_inside_a_trace_or_too_deep_are_not_named(tmp_path):
+    for place in ("a", "a/inside", "b/c/d/e", "b/c/d/f/g"):
+        small_trace().save(tmp_path / place)
+    text, _ = answered(Folder(tmp_path), "load", {"path": "nothing"})
+    assert text.endswith("below the root; the traces there are: a, b/c/d/e.")
+
+
 def test_a_trace_that_was_written_anew_is_read_anew(tmp_path):
     folder = Folder(tmp_path)
     small_trace(name="first").save(tmp_path / "t")

@@ -5,6 +5,7 @@ import pytest
 import torch
 
 from nbkit.numerics.metrics import CHUNK, FIRST, measure, measure_one, rms
+from nbkit.numerics.pairs import Pair, measured_pairs
 from nbkit.numerics.precision import PRECISIONS
 
 INF, NAN = np.inf, np.nan
@@ -144,3 +145,13 @@ def test_the_root_mean_square_is_of_the_finite_values_and_does_not_overflow():
     assert rms(np.array([3.0, np.nan, 4.0, np.inf])) == pytest.approx((25 / 2) ** 0.5)
     assert rms(np.array([3e200, 4e200])) == pytest.approx(25**0.5 * 1e200 / 2**0.5)
     assert rms(np.array([])) == rms(np.array([np.nan])) == rms(np.zeros(3)) == 0.0
+
+
+@pytest.mark.parametrize("size", [50, CHUNK + 5], ids=["at once", "piece by piece"])
+def test_a_complex_pair_beside_a_real_one_is_measured_in_both_parts(size):
+    a, b = torch.randn(2, size, dtype=torch.complex64)
+    sides = [(b.numpy(), a.numpy()), (b.real.numpy(), a.real.numpy()), (a.numpy(), a.numpy())]
+    of_both, of_real, of_equal = measured_pairs([Pair(*each, PRECISIONS["float32"]) for each in sides])
+    assert of_both["max_abs_error"] == pytest.approx((a - b).abs().max().item(), rel=1e-6)
+    assert of_real["max_abs_error"] == pytest.approx((a.real - b.real).abs().max().item(), rel=1e-6)
+    assert (of_equal["max_abs_error"], of_equal["cosine_similarity"]) == (0, pytest.approx(1))

@@ -129,6 +129,9 @@ def test_an_op_selected_in_one_is_selected_in_the_other(pair) -> None:
     select(flame, 1)
     select_range(flame, 1)
     assert (table.selected_op_id, table.within) == (2, None)
+    table.show_within("op 6", np.array([6]))
+    table.show_all()
+    assert flame.selection is not None and flame.selected_range is not None
 
 
 def test_a_selection_made_before_counts(pair) -> None:

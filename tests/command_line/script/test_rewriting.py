@@ -78,6 +78,14 @@ def test_functions_have_qualified_names():
     assert [name for name, _ in functions(ast.parse(SOURCE))] == ["train", "Trainer.step", "Trainer.step.inner"]
 
 
+@pytest.mark.parametrize("before", ["if met == []:", "try:\n    later\nexcept NameError:", "with open(__file__):"])
+def test_a_function_that_a_statement_defines_is_a_step(before):
+    target = Target("", name="Late.later")
+    late = "    class Late:\n        def later(self):\n            met.append('later')\n"
+    names, events = run(target, f"__file__ = {__file__!r}\n{before}\n{late}Late().later()\n")
+    assert (names["met"], events) == (["later"], ["begin", "end"])
+
+
 @pytest.mark.parametrize(
     ("source", "target", "sentence"),
     [

@@ -71,6 +71,12 @@ def square_slots():
     return attend(weights / weights.sum(-1, keepdim=True))
 
 
+def slots_scaled_later():
+    """The mean of what each slot got is taken after the sum."""
+    weights = scores().softmax(-2)
+    return ((weights @ V) / weights.sum(-1, keepdim=True)).sum()
+
+
 def linear_attention():
     return (Q.softmax(-1) @ (K.softmax(-2).transpose(-1, -2) @ V)).sum()
 
@@ -138,6 +144,7 @@ RIGHT = {
     "fewer keys": lambda: attend(scores(OTHER).softmax(-1), OTHER),
     "slots": slots,
     "square slots": square_slots,
+    "slots that are scaled later": slots_scaled_later,
     "linear attention": linear_attention,
     "clusters": pooled_clusters,
     "soft experts": soft_experts,

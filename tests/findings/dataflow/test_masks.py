@@ -64,7 +64,13 @@ def test_a_mask_that_hides_the_diagonal_is_named(case):
     assert f"the mask of {op} hides each position from itself, so that the {end} one sees no" in finding.message
 
 
+def attend_by_two_ways(mask):
+    """The same mask is added, and fills."""
+    return attend(mask * -1e9, fill=mask.bool())
+
+
 SHOWN = {
+    "by two ways": lambda: attend_by_two_ways(upper(2)),
     "triu fills": lambda: attend(fill=upper(2).bool()),
     "triu is added": lambda: attend(upper(2, INF)),
     "what tril leaves out": lambda: attend(fill=lower(1) == 0),

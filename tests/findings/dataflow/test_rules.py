@@ -67,6 +67,13 @@ def scaled_part(x):
     return x
 
 
+def input_part(x):
+    """No recorded op made it."""
+    net = Residual(scaled_part)
+    net.before = nn.Identity()
+    return net(x)
+
+
 def written_cache(x):
     cache = torch.zeros(3, 8)
     cache[1:2] = x[:1]
@@ -87,7 +94,7 @@ def forced(ids):
 
 TOKENS = Tokens()
 IDS, X, Y = torch.randint(0, 9, (2, 6)), torch.randn(16, 4), torch.randn(16)
-NET = nn.Linear(4, 1)
+NET, WIDE = nn.Linear(4, 1), torch.randn(16, 8)
 WRONG = {
     "softmax before cross_entropy": (
         lambda: F.cross_entropy(torch.softmax(X @ X.T, 1), torch.arange(16)).add(0),
@@ -166,6 +173,8 @@ RIGHT = {
     "a decoder that is forced": lambda: forced(IDS),
     "labels of their own": lambda: F.cross_entropy(TOKENS(IDS).flatten(0, 1), IDS.clone().flatten()),
     "a part computed anew": lambda: Residual(lambda x: torch.cat((x[..., :4] * 0.5, x[..., 4:]), -1))(X.repeat(1, 2)),
+    "a part of its own that is changed in place": lambda: Residual(lambda x: scaled_part(x * 2))(X.repeat(1, 2)),
+    "a part of an input that is changed in place": lambda: input_part(WIDE),
     "a whole changed in place": lambda: Residual(lambda x: x.clone().mul_(2))(X.repeat(1, 2)),
     "a cache that is written": lambda: Residual(lambda x: written_cache(x)[:1] + x)(X.repeat(1, 2)),
     "relu in place": lambda: nn.Sequential(nn.Linear(4, 4), nn.ReLU(inplace=True), nn.Linear(4, 4))(X).sum(),

@@ -1,7 +1,10 @@
 """Tests the rules of a training audit on frames made by hand."""
 
 import pytest
+import torch
+import torch.nn.functional as F
 
+import nbkit
 from nbkit.findings.training.accumulation import Met, accumulations
 from nbkit.findings.training.facts import Audit, Skip
 from nbkit.findings.training.names import listed_names
@@ -127,3 +130,10 @@ def test_many_layers_are_named_by_what_holds_them():
     rows = [{"module": f"body.{n}"} for n in range(6)]
     names = [f"body.{n}.w{n}" for n in range(6)]
     assert listed_names(audit(*rows, {"module": "head"}), "Net", names) == "body (6 tensors)"
+
+
+def test_suspicious_dataflow_is_among_the_findings_of_an_audit():
+    scores = torch.randn(4, 4, requires_grad=True)
+    with nbkit.opaudit() as trace:
+        F.cross_entropy(scores.softmax(1), torch.arange(4)).backward()
+    assert ["double_activation", "warning"] in trace.findings[["rule", "severity"]].to_numpy().tolist()

@@ -76,3 +76,5 @@ def test_a_row_selects_its_node_and_a_node_its_row() -> None:
     end()
     table.selected_row = 1
     assert graph.selected_node_id == known.right[34]
+    graph.selected_node_id = int(known.left[20])
+    assert table.selected_row == 1

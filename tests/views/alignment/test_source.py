@@ -55,6 +55,12 @@ def test_the_overview_counts_and_leads_to_the_first_divergence() -> None:
     assert AlignmentSource(aligned_trace(diverge=False)).overview()["first"] is None
 
 
+def test_the_menu_of_verdicts_lists_the_worst_first() -> None:
+    assert AlignmentSource(aligned_trace()).overview()["choices"]["status"] == [
+        "diverges first", "diverges here", "inherited", "not known", "left only", "right only", "agrees",
+    ]  # fmt: skip
+
+
 def test_columns_of_the_right_side_that_repeat_the_left_one_are_left_out() -> None:
     columns = AlignmentSource(aligned_trace()).shown_columns
     assert columns[:7] == ["row", "mark", "status", "name", "right_name", "output_error", "local_error"]

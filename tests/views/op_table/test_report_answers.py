@@ -9,9 +9,10 @@ import torch
 
 import nbkit
 from nbkit.trace.trace import Trace
-from nbkit.views.op_table.report_data import op_data
+from nbkit.views.op_table.report_data import all_modules, op_data
 from nbkit.views.op_table.source import OpSource
 from nbkit.views.panels.rounded import rounded
+from nbkit.views.tables.pages import PAGE_MODULES
 from tests.support.fakes import fake_trace, make_ops, make_trace, small_trace, timed_trace
 from tests.views.report.both_sides import as_sent, in_the_page
 from tests.views.report.questions import comparable, questions, rows
@@ -87,3 +88,10 @@ def test_the_same_trace_gives_the_same_bytes() -> None:
 
 def test_a_hundred_thousand_ops_take_little_room() -> None:
     assert len(op_data(fake_trace(100_000))) < 1_400_000
+
+
+def test_a_module_tree_of_several_pages_is_whole() -> None:
+    names = [f"m{number}" for number in range(PAGE_MODULES + 1)]
+    tree = all_modules(OpSource(make_trace(make_ops(*({"module": name} for name in names)))))
+    assert [row[1] for row in tree["rows"] if row[1]] == names
+    assert len(tree["rows"]) == tree["total"]

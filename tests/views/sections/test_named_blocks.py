@@ -28,6 +28,13 @@ def test_blocks_are_listed_but_autograds_nodes_and_short_ones_are_not() -> None:
     assert blocks.texts() == [["loader", "1", "600 µs", "60.0 %"]]
 
 
+def test_the_longest_blocks_come_first_and_are_as_many_as_asked() -> None:
+    blocks = [{**LOADER, "op": name, "total_time_us": time_us} for name, time_us in (("a", 20.0), ("b", 600.0))]
+    timed = make_trace(make_ops(STEP, *blocks, {**LOADER, "op": "c", "total_time_us": 300.0}), verb="optime")
+    (found,) = [section for section in time_sections(timed, 2) if section.title == "Named blocks"]
+    assert [row[0] for row in found.texts()] == ["b", "c"]
+
+
 def test_traces_that_differ_in_time_alone_do_not_differ_in_findings() -> None:
     titles = [section.title for section in count_difference_sections(trace(), trace(slow(600.0, None)), 5)]
     assert titles == []

@@ -58,3 +58,8 @@ def test_size_does_not_grow_with_the_trace() -> None:
 
 def test_trace_without_ops() -> None:
     assert "No op was recorded." in static_table(make_trace(make_ops()))
+
+
+def test_what_was_left_out_is_said_above_the_calls() -> None:
+    texts = Tags(static_table(small_trace(skipped={"<b>vmap": 2}, notes=["no backward pass"]))).texts
+    assert texts.index("no backward pass") < texts.index("skipped 2: <b>vmap") < texts.index("First 8 calls")

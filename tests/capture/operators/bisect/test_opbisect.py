@@ -84,6 +84,8 @@ def test_planted_calls_are_found_in_forward_backward_and_optimizer(planted, orde
         row = trace.ops.loc[culprit["op_id"]]
         assert (row["op"], row["phase"]) == (culprit["op"], culprit["phase"])
     assert (trace.findings["rule"] == "culprit").all()
+    assert trace.findings["op_id"].tolist() == [one["op_id"] for one in trace.meta["culprits"]]
+    assert "model(x).square().sum()" in trace.findings["source_text"].dropna().tolist()[0]
     assert len(trace.findings) == len(planted)
 
 
