@@ -2,7 +2,7 @@
 
 import subprocess
 import sys
-from importlib.metadata import distribution
+from importlib.metadata import distributions
 
 import pytest
 
@@ -48,9 +48,11 @@ def test_what_is_not_installed_is_left_to_its_import(monkeypatch):
 
 
 def test_a_trace_says_which_nbkit_recorded_it():
+    """In a source tree that was never installed it is unknown."""
     with nbkit.optrace() as trace:
         pass
-    assert trace.meta["versions"]["nbkit"] == own_version() == distribution("nbkit-torch").version
+    found = [each.version for each in distributions() if each.name == "nbkit-torch"] or ["unknown"]
+    assert trace.meta["versions"]["nbkit"] == own_version() == found[0]
 
 
 @pytest.mark.cold

@@ -3,7 +3,7 @@
 from typing import Any
 
 import torch
-from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode, in_kernel_invocation_manager
+from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 
 # What torch's key of a call takes as it is, with its type: 1 and 1.0 are the same to a dict.
 PLAIN = frozenset(
@@ -22,29 +22,20 @@ class FakeMode(FakeTensorMode):
         super().__init__()
         self.keys: dict[tuple[Any, ...], Any] = {}
 
-    def _cache_key(self, state: Any, func: Any, args: Any, kwargs: Any) -> Any:
-        parts: list[Any] = [func, torch.get_default_dtype(), torch.is_inference_mode_enabled()]
+    def _cache_key(self, *asked: Any) -> Any:
+        if len(asked) != 4:  # a torch that asks otherwise
+            return super()._cache_key(*asked)
+        _, func, args, kwargs = asked
+        parts: list[Any] = [
+            func, torch.get_default_dtype(), torch._C._get_default_device(), torch.is_inference_mode_enabled()
+        ]  # fmt: skip
         if not (self._is_told(parts, args) and (not kwargs or self._is_told(parts, [*kwargs, *kwargs.values()]))):
-            return super()._cache_key(state, func, args, kwargs)
+            return super()._cache_key(*asked)
         short = tuple(parts)
         key = self.keys.get(short)
         if key is None:
-            key = self.keys[short] = super()._cache_key(state, func, args, kwargs)
+            key = self.keys[short] = super()._cache_key(*asked)
         return key
-
-    def _get_output_tensor_from_cache_entry(self, state: Any, entry: Any, key: Any, func: Any, args: Any) -> Any:
-        """Makes a result as torch does, without what it asks of sizes that are symbols: here are none."""
-        known = entry.metadata
-        if known is None or entry.inplace_idx is not None or known.is_conj or known.is_neg:
-            return super()._get_output_tensor_from_cache_entry(state, entry, key, func, args)
-        with in_kernel_invocation_manager(self):
-            made = torch.empty_strided(
-                known.shape, known.stride, dtype=known.dtype, layout=known.layout, device="meta",
-                requires_grad=known.requires_grad,
-            )  # fmt: skip
-            if func.is_view:
-                made.set_(args[entry.view_idx].untyped_storage(), known.storage_offset, known.shape, known.stride)
-        return FakeTensor(self, made, known.device)
 
     def _is_told(self, parts: list[Any], values: Any) -> bool:
         """Adds what decides the result, of each value; returns False if one of them is unusual."""
