@@ -27,6 +27,11 @@ def test_the_help_of_a_step_fits_a_terminal(nbkit, capsys, verb):
     assert max(map(len, capsys.readouterr().out.splitlines())) <= 80
 
 
+def test_a_root_for_an_assistant_that_is_no_folder_is_refused(nbkit, capsys):
+    assert nbkit("mcp", "--root", "absent") == 2
+    assert "absent is no folder; give --root a folder with traces in it.\n" in capsys.readouterr().err
+
+
 def test_a_mistyped_subcommand_names_the_nearest(nbkit, capsys):
     assert nbkit("rnu", "train.py") == 2
     assert capsys.readouterr().err == "python -m nbkit: 'rnu' is no subcommand; did you mean 'run'?\n"

@@ -60,3 +60,8 @@ def test_texts_are_held_by_arrow_and_null_is_nan():
     assert values.iloc[1] != values.iloc[1]
     assert text_dtype.dtype_name(values.dtype) == "str"
     assert text_dtype.dtype_name(np.dtype("int64")) == "int64"
+
+
+def test_the_dtype_of_text_columns_is_told_from_other_dtypes_of_texts():
+    dtypes = [pd.Series(["a"], dtype=TEXT).dtype, pd.StringDtype("python"), np.dtype(object), np.dtype("int64")]
+    assert [bool(text_dtype.is_text(dtype)) for dtype in dtypes] == [True, False, False, False]

@@ -94,6 +94,29 @@ def test_the_first_divergence_has_its_local_error():
     assert first["error_before"] < 1e-6
 
 
+def test_a_difference_inside_a_fused_op_begins_where_the_other_side_no_longer_agrees():
+    product = X * W
+    inputs = [("x", None, [], X), ("layer.weight", None, [], W)]
+    written = execution(
+        *inputs,
+        ("product", "Mul", ["x", "layer.weight"], product),
+        ("tanh", "Tanh", ["product"], np.tanh(product)),
+        ("less", "Neg", ["tanh"], -np.tanh(product)),
+        ("y", "Tanh", ["less"], -np.tanh(np.tanh(product))),
+        ops=OPS,
+    )
+    wrong = np.float32(-1.5) * np.tanh(product)
+    fused = execution(
+        *inputs,
+        ("fused", "Fused", ["x", "layer.weight"], wrong),
+        ("y", "Tanh", ["fused"], np.tanh(wrong)),
+        ops=OPS | {"Fused": lambda x, weight: np.float32(-1.5) * np.tanh(x * weight)},
+    )
+    for sides, names in (((written, fused), ["product", "fused"]), ((fused, written), ["fused", "product"])):
+        first = first_divergence(align(*sides))
+        assert [first[side]["name"] for side in ("left", "right")] == names
+
+
 def test_an_execution_that_cannot_run_again_is_aligned_by_its_values():
     steps = [("x", None, [], X), ("a", "Neg", ["x"], -X), ("b", "Tanh", ["a"], np.tanh(-X))]
     changed = [*steps[:2], ("b", "Tanh", ["a"], np.tanh(-X) * np.float32(1.5))]

@@ -47,6 +47,21 @@ def test_a_cast_is_not_alone_whose_tensor_was_measured():
     assert alone(side, {3, 4}, measured=(2,), matched=(2,)) == ["z"]  # which nothing says anything of
 
 
+@pytest.mark.parametrize(("factor", "expected"), [(1, []), (1.01, ["wide"])])
+def test_what_is_cast_twice_is_compared_by_what_it_was_at_first(factor, expected):
+    half = (X + W).astype(np.float16)
+    side = Side(
+        execution(
+            ("x", None, [], X),
+            ("layer.weight", None, [], W),
+            ("y", "Add", ["x", "layer.weight"], X + W),
+            ("half", "Cast", ["y"], half),
+            ("wide", "Cast", ["half"], half.astype(np.float32) * np.float32(factor)),
+        )
+    )
+    assert alone(side, {3, 4}, measured=(2,), matched=(2,)) == expected
+
+
 def test_a_cast_that_changes_its_tensor_is_alone():
     side = cast(((X + W) * 1.01).astype(np.float16))
     assert alone(side, {3, 4}, measured=(2,), matched=(2,)) == ["half"]

@@ -52,6 +52,8 @@ def test_elements_in_order_are_the_same_cast_or_reshaped():
         ([0.0, 0.0], [0.0, 1e-9], np.inf),
         ([3.0, 4.0], [3.0, 4.5], 0.1),
         ([1e300, 0.0], [1.5e300, 0.0], 0.5),
+        ([1e300, np.nan], [1.5e300, np.nan], 0.5),
+        ([1e300, -np.inf], [1.5e300, -np.inf], 0.5),
     ],
 )
 def test_the_error_is_relative_to_the_left_side(left, right, error):

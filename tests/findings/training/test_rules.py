@@ -1,5 +1,7 @@
 """Tests the rules of a training audit on frames made by hand."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 import torch.nn.functional as F
@@ -57,19 +59,40 @@ def test_a_small_part_outside_of_the_optimizer_is_a_mistake(outside, severity):
     assert rules(*[missing] * outside, {}, {}, steps=0) == []
 
 
+def test_what_only_a_backward_op_reads_is_never_called():
+    unused = audit({"name": "a.w", "gradient": "none", "changed_fraction": 0.0, "calls": 0}, {})
+    read = TENSORS.frame([tensor(0, "input", 1, name="a.w")])  # by the one op, which is of the backward pass
+    assert audit_findings(replace(unused, tensors=read))["rule"].tolist() == ["never_called"]
+
+
+def chain(rows, layers):
+    """The findings of a chain of linear layers with these parameters."""
+    modules = {"model": ["Net"] * layers, "module": [str(n) for n in range(layers)], "type": ["Linear"] * layers}
+    counts = dict.fromkeys(
+        ("depth", "calls", "params", "trainable_params", "param_bytes", "buffer_bytes"), [1] * layers
+    )
+    frames = OPS.frame(), TENSORS.frame(), MODULES.frame(modules | counts)
+    return audit_findings(Audit(parameters(*rows), *frames, texts={}, modes={}))
+
+
 @pytest.mark.parametrize(
     ("factor", "layers", "expected"),
     [(10, 8, "warning"), (3, 8, "hint"), (2, 8, None), (10, 4, None), (1, 9, None)],
 )
 def test_gradients_along_the_depth(factor, layers, expected):
     rows = [{"module": str(n), "name": f"{n}.weight", "gradient_norm": float(factor) ** n} for n in range(layers)]
-    modules = {"model": ["Net"] * layers, "module": [str(n) for n in range(layers)], "type": ["Linear"] * layers}
-    counts = dict.fromkeys(
-        ("depth", "calls", "params", "trainable_params", "param_bytes", "buffer_bytes"), [1] * layers
-    )
-    found = Audit(parameters(*rows), OPS.frame(), TENSORS.frame(), MODULES.frame(modules | counts), texts={}, modes={})
-    findings = audit_findings(found)
-    assert findings["severity"].tolist() == ([expected] if expected else [])
+    assert chain(rows, layers)["severity"].tolist() == ([expected] if expected else [])
+
+
+def test_gradients_of_biases_along_the_depth_are_not_told_beside_those_of_the_weights():
+    shapes = {"weight": "[4, 4]", "bias": "[4]"}
+    rows = [
+        {"module": str(n), "name": f"{n}.{name}", "gradient_norm": 10.0**n, "shape": shape}
+        for n in range(8)
+        for name, shape in shapes.items()
+    ]
+    assert chain(rows, 8)["parameter"].tolist() == ["0.weight"]
+    assert not len(chain([row for row in rows if "bias" in row["name"]], 8))
 
 
 @pytest.mark.parametrize(
@@ -104,6 +127,13 @@ def test_what_is_added_to_a_gradient_that_a_step_used():
     assert (
         added(ADD, steps=[(0, 7), (1, 8)]) == added(ADD, steps=[(0, 7), (1, None)]) == added(ADD, steps=[(1, 7)]) == []
     )
+
+
+def test_a_gradient_that_several_steps_add_to_is_told_once():
+    ops = OPS.frame([op(step, *ADD, step=step) for step in range(4)])
+    written = TENSORS.frame([tensor(step, "output", 7) for step in range(4)])
+    met = Met("Net", "a.w0", [(step, 7) for step in range(4)], True)
+    assert [(one.op_id, one.is_earlier) for one in accumulations([met], ops, written)] == [(1, False)]
 
 
 def test_what_was_there_before_the_recording():

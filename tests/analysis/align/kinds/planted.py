@@ -225,6 +225,9 @@ def functions():
     yield Planted("activation", "gate", region(*pair, inputs), ("gate a", "silu on the left", "gelu on"))
     both = np.concatenate([a, b], -1)
     yield Planted("activation", "fused gate", region(*pair, [piece("ab", both)]), ("first half of ab",))
+    pair = a * made("silu", b), a * made("gelu", b)
+    words = ("gate the second half of ab", "silu on the left", "gelu on")
+    yield Planted("activation", "fused gate behind", region(*pair, [piece("ab", both)]), words)
     yield Planted("activation", "none", region(made("silu", a), a, [piece("a", a)]), ("none on the right",))
     pair = made("silu", a) * b, made("silu", b) * a
     yield Planted("swapped_operands", "gate and up", region(*pair, inputs), ("silu to b", "left one to a"))

@@ -112,3 +112,37 @@ def test_fault_is_named_where_both_are_fused(name, layout):
     kind = kind_of(region(*results, [piece("q", Q), piece("k", K), piece("v", V)]))
     assert kind is not None
     assert kind.name == name.partition(":")[0], kind.message
+
+
+def fused(q=Q, k=K, v=V, scale=8**-0.5, mask=None, bias=0.0):
+    """Returns the result of attention of queries and keys as they are, and all that was made on the way."""
+    scores = q @ k.swapaxes(-1, -2) * np.float32(scale) + np.float32(bias)
+    low = scores if mask is None else masked(scores, mask)
+    p = softmax(low)
+    return p @ v, [piece("scores", scores), piece("low", low), piece("p", p)]
+
+
+UNMASKED = {
+    "scale": ({"scale": 0.125}, "0.353553 times"),
+    "swapped_operands: q, k": ({"q": K, "k": Q}, "takes q and k in the place of each other"),
+    "swapped_operands: k, v": ({"k": V, "v": K}, "takes k and v in the place of each other"),
+    "swapped_operands: v": ({"v": K}, "takes k where the left one takes v"),
+}
+
+
+@pytest.mark.parametrize("name", UNMASKED)
+def test_fault_is_named_where_both_are_fused_and_have_no_mask(name):
+    changes, words = UNMASKED[name]
+    kind = kind_of(region(fused()[0], fused(**changes)[0], [piece("q", Q), piece("k", K), piece("v", V)]))
+    assert kind is not None
+    assert kind.name == name.partition(":")[0]
+    assert words in kind.message
+
+
+def test_another_mask_is_named_where_scores_are_more_than_a_product():
+    bias = -np.abs(np.arange(16)[:, None] - np.arange(16)) / np.array([2, 4, 8, 16])[:, None, None]  # as of ALiBi
+    (left, steps), (right, _) = (fused(mask=causal(16, shift=shift), bias=bias) for shift in (0, 1))
+    kind = kind_of(noisy(region(left, right, [piece("q", Q), piece("k", K), piece("v", V)], left_ops=steps)))
+    assert kind is not None
+    assert kind.name == "mask_shifted"
+    assert "shifted by 1" in kind.message

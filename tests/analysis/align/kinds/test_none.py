@@ -65,6 +65,14 @@ def test_what_is_more_than_an_exchange_of_operands_has_no_kind():
     assert kind_of(region(np.tanh(a), np.tanh(b) * c, inputs)) is None
 
 
+def test_a_parameter_or_a_mask_that_one_side_adds_is_no_residual():
+    x, w = randn(16, 32), randn(16, 32, seed=5)
+    for added in (parameter("w", w), piece("mask", w > 0)):
+        inputs = [piece("x", x), added]
+        assert kind_of(region(x + added.value, x, inputs)) is None
+        assert kind_of(region(x, x + added.value, inputs)) is None
+
+
 def test_random_probabilities_have_no_kind():
     assert kind_of(region(softmax(randn(2, 4, 16, 16)), softmax(randn(2, 4, 16, 16, seed=3)))) is None
 

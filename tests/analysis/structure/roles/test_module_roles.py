@@ -16,6 +16,15 @@ def test_a_module_without_a_telling_name_has_the_role_of_the_one_pattern_in_it()
     assert roles_by_module(ops) == {"m": "?", "m.one": "norm", "m.two": "?"}
 
 
+def test_communication_is_not_of_the_role_of_the_module_that_does_it():
+    ops = Ops()
+    normed = ops("LayerNormalization", ops("input"), module="m.one")
+    ops("_c10d_functional.all_reduce.default", normed, module="m.one", name="sum")
+    ops("Identity", normed, module="m.one", name="other")
+    nodes = recognise(ops.frames)["nodes"].set_index("name")
+    assert nodes.loc[["sum", "other"], "role"].tolist() == ["communication", "norm"]
+
+
 @pytest.mark.parametrize(
     ("last", "roles"),
     [
