@@ -5,6 +5,7 @@ import sys
 
 import pytest
 
+import nbkit
 from tests.support.fakes import small_trace
 from tests.support.graph_texts import ONEFLOW, PADDLE
 
@@ -27,8 +28,9 @@ def imported(code: str, folder) -> str:
 
 
 def test_reading_files_imports_no_torch(folder):
+    by_itself = "from nbkit.views.static_html.text import summary\nsummary(nbkit.Trace({}))"
     code = "for name in ('trace', 'net.log', 'net.txt'): nbkit.load(name).summary()\nnbkit.opgraph('net.log')"
-    assert imported(code, folder) == "[]"
+    assert imported(f"{by_itself}\n{code}", folder) == "[]"
 
 
 def test_the_command_line_reads_files_without_torch(folder):
@@ -54,3 +56,7 @@ def test_the_first_recording_may_begin_without_gradients(mode, folder):
         "    assert 'aten.exp.default' in trace.ops['op'].tolist()"
     )
     assert "torch" in imported(code, folder)
+
+
+def test_completion_offers_every_public_name():
+    assert {*nbkit.__all__, *nbkit._AT_FIRST_USE} <= {*dir(nbkit)}

@@ -44,8 +44,6 @@ def judged_by_value(
 
 def _judged(pair: Pair, tensors: Compared, eps: float) -> Verdict:
     read, made = tensors
-    if not made:
-        return Verdict()
     before = max((tensor.error for tensor in read), default=0.0)
     worst = max(made, key=lambda tensor: tensor.error)
     allowed = LEEWAY * max(before, eps)

@@ -2,9 +2,11 @@
 
 from math import inf, nan
 
+import pandas as pd
 import pytest
 
 from nbkit.devices.device import CALLS, Device
+from nbkit.devices.measured_calls import MeasuredCalls
 from nbkit.devices.peaks import DEVICES, device_named
 from nbkit.devices.stored import load_device, save_device
 from nbkit.errors import OptionError, SchemaError
@@ -107,3 +109,12 @@ def test_a_folder_that_cannot_be_written_is_named(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(OptionError, match=r"file cannot be written: .*; set NBKIT_CACHE"):
         save_device(tiny(), tmp_path / "file" / "it.json")
+
+
+def test_a_measured_op_of_another_library_stands_for_itself_and_others_for_those_that_move_as_much():
+    row = {"dtype": "float32", "flops": 0, "moved_bytes": 8}
+    times = {"aten.add": 1.5, "mylib.twice.default": 7.0}
+    calls = CALLS.frame([{**row, "op": op, "time_us": time_us} for op, time_us in times.items()])
+    costs = pd.DataFrame({"op": ["mylib.twice.default", "mylib.other.default"], "dtype": "float32"})
+    costs = costs.assign(read_bytes=4, written_bytes=4, flops=pd.array([0, 0], "Int64"))
+    assert MeasuredCalls(calls).times_us(costs).tolist() == [7.0, 1.5]

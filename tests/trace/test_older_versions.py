@@ -142,3 +142,14 @@ def test_differences_of_version_4_get_columns_for_patterns(tmp_path):
     loaded = nbkit.load(path).diffs
     assert list(loaded) == list(diffs)
     assert loaded["pattern"].isna().all()
+
+
+def test_a_recording_of_version_2_that_judged_nothing_is_as_it_was(tmp_path):
+    trace = make_trace(make_ops({"op": "aten.mm.default"}))
+    path = trace.save(tmp_path / "saved")
+    meta = json.loads((path / "meta.json").read_text())
+    for frames in (meta["frames"], [name for name in meta["frames"] if name != "ops"]):
+        (path / "meta.json").write_text(json.dumps({**meta, "schema_version": 2, "frames": frames}))
+        loaded = nbkit.load(path)
+        assert {*loaded.frames} == {*frames}
+    pd.testing.assert_frame_equal(loaded.tensors, trace.tensors)

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from nbkit.schema import DIFFS
+from nbkit.schema import DIFFS, STABILITY
 from nbkit.verbs.registry import VERBS
 from nbkit.verbs.verb import own_failure, why_empty
 from tests.support.fakes import make_ops, make_trace
@@ -17,7 +17,7 @@ ENDED = "No op ran before the cell ended with ValueError, so the trace is empty 
 
 def said(verb: str, ops: int, **meta: Any) -> str | None:
     trace = make_trace(make_ops(*[{}] * ops), **meta)
-    trace.frames["diffs"] = DIFFS.frame()
+    trace.frames |= {"diffs": DIFFS.frame(), "stability": STABILITY.frame()}
     recorder = VERBS[verb].recorder
     assert recorder is not None
     return recorder.nothing(trace)
@@ -59,3 +59,16 @@ def test_a_timed_step_is_always_a_row() -> None:
         "The cell ended with ValueError while it warmed up, so nothing was recorded."
     )
     assert (said("optime", 0, error=OURS) or "").startswith("nbkit itself failed")
+
+
+@pytest.mark.parametrize(
+    ("verb", "sentence"),
+    [
+        ("opcast", "No op was cast: the filters, the dtypes or the kind of the ops left none"),
+        ("opfallback", "No op ran on the CPU instead: the filters or the kind of the ops left none"),
+        ("opstable", "No op was run again: the filters, phases or the kind of the ops left none"),
+    ],
+)
+def test_an_operator_tool_that_chose_no_op_says_so(verb: str, sentence: str) -> None:
+    assert said(verb, 1) == f"{sentence}; see trace.meta['skipped']."
+    assert said(verb, 0) == NOTHING_RAN

@@ -1,5 +1,7 @@
 """The verbs' options: the magic and the command line have the same, and every one reaches what records."""
 
+from types import SimpleNamespace
+
 import pytest
 
 from nbkit.command_line.run_options import RunParser
@@ -7,9 +9,11 @@ from nbkit.findings.finding import Finding, findings_frame
 from nbkit.magics import CELL_MAGICS
 from nbkit.magics.line_magic import line_parser
 from nbkit.trace.trace import Trace
+from nbkit.verbs.notebook import Notebook
 from nbkit.verbs.registry import RECORDERS, VERBS, has_findings
 from tests.support.costs import layers, with_times
 from tests.support.fakes import small_trace
+from tests.views.alignment.makers import aligned_trace
 
 
 def own_options(name: str, parser) -> set[str]:
@@ -64,3 +68,17 @@ def test_a_report_of_costs_draws_bytes_and_with_times_the_roofline():
     ]
     moved = "Bytes moved by module and op"
     assert titles == [[moved], [moved, "Roofline of the predicted step"]]
+
+
+@pytest.mark.parametrize(
+    ("file", "link"),
+    [("a & b.html", '<a href="a%20%26%20b.html" target="_blank">a &amp; b.html</a>'), ("../above.html", None)],
+)
+def test_a_report_is_told_with_a_link_if_it_is_below_the_notebook(tmp_path, monkeypatch, file, link):
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    notebook = Notebook(SimpleNamespace(user_ns={"first": aligned_trace()}))
+    shown = VERBS["opreport"].line.run(LINES["opreport"].parse_line(f"first -o '{file}'"), notebook)
+    told, _, size = shown.pop("text/plain").partition(": ")
+    assert told == file and size.startswith("1 trace, ") and size.endswith("KiB")
+    assert shown == ({} if link is None else {"text/html": f"{link}: {size}"})

@@ -91,3 +91,18 @@ def test_a_snapshot_of_nothing_says_so():
     text = read({"segments": [], "device_traces": []}).summary()
     assert "The snapshot holds no memory: nothing was allocated on a device when it was taken." in text
     assert "The snapshot has no events" in text
+
+
+def test_what_modules_held_at_the_peak_is_told_if_any_did():
+    torch_nn = "/env/site-packages/torch/nn/modules"
+    linear, call = frame("forward", 125, f"{torch_nn}/linear.py"), frame("_call_impl", 1789, f"{torch_nn}/module.py")
+    allocator = Allocator()
+    allocator.alloc(3072, [linear, call, frame("main", 1)])
+    allocator.alloc(1024, [frame("main", 2)])
+    by_module = next(each for each in memory_sections(read(snapshot_of(allocator)), 10) if "module" in each.title)
+    assert by_module.title == "Held at the peak, by module"
+    assert [[row[0], *row[-3:]] for row in by_module.rows] == [
+        ["linear::forward", 1, 3072, 0.75],
+        ["outside modules", 1, 1024, 0.25],
+    ]
+    assert not any("module" in each.title for each in memory_sections(read(grown()), 10))

@@ -40,6 +40,7 @@ WRONG_DIM = {
     "over queries": (lambda: attend(scores().softmax(-2)), "warning", "dimension -2 of the scores [2, 3, 6, 6]"),
     "over heads": (lambda: attend(scores().softmax(1)), "warning", "dimension 1 of the scores [2, 3, 6, 6]"),
     "over the batch": (lambda: attend(scores().softmax(0)), "warning", "dimension 0 of the scores [2, 3, 6, 6]"),
+    "with a size of one": (lambda: attend(scores()[:, None].softmax(-2).squeeze(1)), "warning", "[2, 1, 3, 6, 6]"),
     "with dropout": (lambda: attend(dropped(scores().softmax(-2))), "warning", "dimension -2"),
     "with a mask": (lambda: attend((scores() + MASK).softmax(2)), "warning", "dimension 2"),
     "in another dtype": (lambda: attend(scores().float().softmax(-2).to(V.dtype)), "warning", "dimension -2"),

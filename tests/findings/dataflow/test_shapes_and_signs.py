@@ -5,7 +5,10 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
+from nbkit.findings.dataflow.rules import dataflow_findings
+from nbkit.schema import TENSORS
 from tests.findings.dataflow.test_rules import found
+from tests.support.fakes import make_ops
 
 X, Y = torch.randn(16, 4), torch.arange(16) % 4
 NET = nn.Linear(4, 4)
@@ -112,3 +115,7 @@ def test_what_is_hardly_meant_is_named(case):
 @pytest.mark.parametrize("case", RIGHT)
 def test_what_is_meant_is_not(case):
     assert found(RIGHT[case]) == []
+
+
+def test_a_cat_whose_tensors_were_not_recorded_is_no_cache():
+    assert dataflow_findings(make_ops(*[{"op": "aten.cat.default"}] * 40), TENSORS.frame(), {}) == []

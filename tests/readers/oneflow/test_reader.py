@@ -112,3 +112,12 @@ def test_recognised():
     assert looks_like("x\n  (OPERATOR: a() -> (out:sbp=(B)))")
     assert looks_like("[1,0]<stdout>:(GRAPH:Net_0:Net) start building graph.")
     assert not looks_like("see (GRAPH) and OPERATOR: nothing")
+
+
+def test_what_is_written_in_place_and_how_gradients_add_up_is_told_once(tmp_path):
+    in_place = logs.glog("Lazy nn.Graph name Net_0 source op name model.fc-add_-4 run with inplace.")
+    steps = ["grad acc of 4 steps", logs.glog("grad acc is done")]
+    meta = logs.read(tmp_path, logs.text([*logs.records(), [in_place], *([line] for line in steps)])).meta
+    told = meta["oneflow"]
+    assert (told["in_place"], meta["skipped_lines"]) == (["model.fc-add_-4"], [])
+    assert told["gradient_accumulation"] == ["grad acc of 4 steps", "grad acc is done"]

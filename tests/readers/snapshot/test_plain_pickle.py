@@ -130,3 +130,10 @@ def test_damage_anywhere_ends_in_one_sentence(dumped):
             nbkit.load(path)
         except TraceError as error:
             assert "\n" not in str(error)
+
+
+def test_a_file_that_cannot_be_read_is_named_with_the_reason(tmp_path):
+    for path, reason in ((tmp_path, "is a directory"), (tmp_path / "absent", "no such file or directory")):
+        with pytest.raises(TraceError) as error:
+            load_plain(path)
+        assert str(error.value) == f"Cannot read {path}: {reason}; give a file that you may read."

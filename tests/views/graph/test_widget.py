@@ -13,6 +13,7 @@ from traitlets import TraitError
 import nbkit
 from nbkit.schema import DIFFS, MEMORY, NODES
 from nbkit.trace.trace import Trace
+from nbkit.views.flamegraph.widget import FlameGraphModel
 from nbkit.views.graph.data import comparison_sides, graph_data
 from nbkit.views.graph.values import node_values
 from nbkit.views.graph.widget import GraphView
@@ -81,6 +82,17 @@ def test_a_selected_op_is_selected_in_the_table_and_a_part_limits_it() -> None:
     unlink()
     graph.selected_op_id = 1
     assert table.selected_op_id == 2
+
+
+def test_a_selected_op_is_selected_in_a_flame_graph_until_they_are_unlinked() -> None:
+    trace = recorded()
+    graph, flame = GraphView(trace), FlameGraphModel(trace)
+    unlink = link_graph(graph, flame)
+    graph.selected_op_id = 2
+    assert flame.selected_op_id == 2
+    unlink()
+    graph.selected_op_id = 1
+    assert flame.selected_op_id == 2
 
 
 def test_without_ids_the_ops_of_the_module_are_shown() -> None:

@@ -106,10 +106,12 @@ def test_frames_and_meta_are_shortened_and_the_trace_is_not() -> None:
 
 def test_attributes_of_nodes_stay_json_with_short_paths() -> None:
     texts = ['{"loc": "at /srv/jobs/run1/model.py", "eps": 1e-05}', r'{"loc": "C:\\Users\\ann\\a.py"}', None]
+    texts += ['{"axis": 1}', "no JSON: /srv/jobs/run1/model.py"]
     rows = [
         {"node_id": at, "graph": "g", "kind": "op", "name": "x", "attributes": text} for at, text in enumerate(texts)
     ]
     left = leaving(Trace({"nodes": NODES.frame(rows)}), values=False).nodes["attributes"]
     assert json.loads(left[0]) == {"loc": "at …/run1/model.py", "eps": 1e-05}
     assert json.loads(left[1]) == {"loc": r"~\a.py"}
-    assert left.isna().tolist() == [False, False, True]
+    assert left.isna().tolist() == [False, False, True, False, False]
+    assert left[3:].tolist() == ['{"axis": 1}', "no JSON: …/run1/model.py"]

@@ -6,6 +6,8 @@ from torch import nn
 
 import nbkit
 from nbkit.trace.trace import Trace
+from nbkit.verbs.registry import VERBS
+from nbkit.views.panels.panel import Contents
 from nbkit.views.sections.cost import cost_sections, costliest_calls
 from tests.support.costs import layers, with_times
 
@@ -37,6 +39,11 @@ def test_predicted_times_are_a_column_of_each_table():
         "predicted time"
     ] * 3
     assert sum(row[-1] for row in sections[0].rows) == pytest.approx(with_times(layers()).costs["time_us"].sum())
+
+
+def test_the_panel_of_a_report_lists_the_costliest_calls_where_no_script_runs():
+    (panel,) = VERBS["opcost"].view.panels(Contents(layers()))
+    assert panel.widget == "op_table" and costliest_calls(layers(), 50) in panel.static
 
 
 def test_the_costliest_calls_come_first():

@@ -1,6 +1,7 @@
 """What is said of a step's cost in words, in a brief and on the first screen of a report."""
 
 import pandas as pd
+import torch
 
 import nbkit
 from nbkit.views.statements.cost import cost_statements, cost_words
@@ -22,6 +23,12 @@ def test_a_stranger_reads_the_peak_what_makes_it_up_and_what_computes() -> None:
     assert saved == "10.0 KiB are saved for the backward pass."
     passes, most = "forward 73.7 kFLOP, backward 131 kFLOP", "88.0 % in blocks.* and 64.0 % in aten.mm.default"
     assert flops == f"It computes 205 kFLOP ({passes}), {most}."
+
+
+def test_a_step_that_allocates_nothing_needs_most_from_the_start() -> None:
+    weight = torch.ones(256)
+    memory, *_ = said(nbkit.opcost().run(lambda: weight.mul_(2)))
+    assert memory == "It needs 1.00 KiB on cpu from the start: input 1.00 KiB (100.0 %)."
 
 
 def test_the_op_of_the_peak_is_a_link() -> None:

@@ -10,9 +10,13 @@ import pytest
 from IPython.core.interactiveshell import InteractiveShell
 from nbconvert.exporters import HTMLExporter
 
+from nbkit.schema import REPLACED
+from nbkit.trace.trace import Trace
 from nbkit.views.static_html import display
 from nbkit.views.static_html.mimebundle import WIDGET_VIEW
+from tests.support.diff_frames import make_diffs
 from tests.support.fakes import small_trace, timed_trace
+from tests.views.alignment.makers import aligned_trace
 
 CHECK = """
 import sys, nbkit
@@ -90,3 +94,30 @@ def test_widgets_do_not_keep_a_trace_alive(monkeypatch) -> None:
 
 def test_traces_of_another_verb_are_shown_as_tables_of_ops() -> None:
     assert "First 8 calls" in display.mimebundle(small_trace(verb="opsomething"))[0]["text/html"]
+
+
+@pytest.mark.parametrize(
+    ("trace", "parts"),
+    [
+        (timed_trace(), ["flamegraph", "op_table"]),
+        (small_trace(verb="opdiff"), ["diff_table", "op_table"]),
+        (small_trace(verb="opfallback"), ["op_table"]),
+        (aligned_trace(graphs=True), ["diff_table", "graph"]),
+    ],
+)
+def test_marimo_shows_a_new_widget_of_the_verb_each_time(trace, parts) -> None:
+    trace.frames |= {"diffs": make_diffs({"op_id": 2}), "replaced": REPLACED.frame()}
+    first, again = trace._display_(), trace._display_()
+    assert first.parts == again.parts == parts
+    assert first.model_id != again.model_id
+
+
+def test_marimo_shows_a_trace_that_still_records_as_text() -> None:
+    assert Trace({}, {"name": "step"})._display_() == "<Trace 'step': still recording>"
+
+
+def test_a_page_says_why_a_trace_is_not_whole() -> None:
+    error = {"type": "ValueError", "message": "x < 2", "op_id": 7, "source": "Cell In[7], line 3"}
+    html = display.mimebundle(small_trace(complete=False, error=error))[0]["text/html"]
+    assert "<b>INCOMPLETE</b> ValueError: x &lt; 2 (at op 7, Cell In[7], line 3)" in html
+    assert "INCOMPLETE" not in display.mimebundle(small_trace())[0]["text/html"]

@@ -77,10 +77,8 @@ def _in_order(user: Message, key: str) -> list[tuple[str, list[str]]]:
     return [(slot, slots[slot]) for slot in order if slot in slots]
 
 
-def _listed(attribute: Any) -> Any:
+def _listed(attribute: dict[str, Any]) -> dict[str, Any]:
     """Returns an attribute {kind: value}; lists and shapes as lists, however many values they have."""
-    if not isinstance(attribute, dict):
-        return attribute
     return {kind: _values(value) if _is_list(kind) else value for kind, value in attribute.items()}
 
 

@@ -1,8 +1,9 @@
 import pytest
 
 from nbkit.readers.oneflow.text.operator_line import Description
-from nbkit.readers.oneflow.text.traced import described
+from nbkit.readers.oneflow.text.traced import described, traced_op
 from nbkit.readers.text_proto import TextProto
+from tests.readers.oneflow.logs import variable
 
 
 def blob(signature, entry, key, *value):
@@ -30,3 +31,24 @@ def test_how_a_tensor_lies_is_said_in_one_dimension_or_more(sbp, expected):
     for line in ["op_conf {", 'name: "a-relu-0"', "}", *SHAPE, *sbp]:
         assert proto.add(line)
     assert described(proto.fields) == {"a-relu-0/out_0": Description(expected, (8,), "float32")}
+
+
+def op_of(*lines):
+    proto = TextProto()
+    for line in lines:
+        assert proto.add(line.strip())
+    return traced_op(proto.fields, 3)
+
+
+def test_a_variable_that_is_no_parameter_of_a_module_is_a_constant():
+    names = ("model.fc.weight", "model.fc-FreeEagerTensor-1")
+    assert [op_of(f'name: "{name}"', *variable(2, 4)).kind for name in names] == ["parameter", "constant"]
+
+
+def test_a_shape_of_one_size_is_a_list_and_a_number_is_none():
+    made = op_of(
+        'name: "a-reshape-0"', "user_conf {", 'op_type_name: "reshape"',
+        *("attr {", 'key: "shape"', "value {", "at_shape {", "dim: 8", "}", "}", "}"),
+        *("attr {", 'key: "axis"', "value {", "at_int32: 1", "}", "}"), "}",
+    )  # fmt: skip
+    assert made.attributes["attr"] == {"shape": {"at_shape": [8]}, "axis": {"at_int32": 1}}

@@ -175,3 +175,17 @@ def test_external_data_are_found_beside_the_file(tmp_path):
         found = onnx_execution(path, [x])
         np.testing.assert_array_equal(found.value(2), expected.value(2))
         assert found.name == "model.onnx"
+
+
+def test_a_sparse_initializer_has_a_dtype_and_a_shape_and_no_numbers():
+    sparse = helper.make_sparse_tensor(
+        helper.make_tensor("w", TensorProto.FLOAT, [2], [2.0, 5.0]),
+        helper.make_tensor("w_at", TensorProto.INT64, [2], [0, 3]),
+        [2, 2],
+    )
+    both = model([node("MatMul", "x w", "y")], [value("x", [1, 2])], "y")
+    both.graph.sparse_initializer.append(sparse)
+    execution = onnx_execution(both, [np.float32([[1, 1]])])
+    weight = named(execution)["w"]
+    assert (weight.kind, weight.dtype, weight.shape, weight.features) == ("parameter", "float32", (2, 2), None)
+    np.testing.assert_array_equal(values(execution)["y"], [[2, 5]])

@@ -80,6 +80,12 @@ def test_numbers_of_python_get_the_declared_dtype(x, i):
     assert np.array_equal(found["x"], np.array(x, np.float32)) and found["i"].tolist() == i
 
 
+def test_an_input_without_a_shape_takes_any():
+    both = model([node("Abs", "x", "y")], [value("x", None)], "y")
+    for given in (ONES, ONES[0], np.float32(3)):
+        assert paired_inputs(both, [given])["x"].shape == given.shape
+
+
 def test_sizes_of_one_symbol_agree():
     with pytest.raises(OptionError, match="Size 'n' is 3 in 'a' and 1 in 'b': the model wants it equal in all of 'a'"):
         paired_inputs(TWO, [ONES, ONES[:1]])

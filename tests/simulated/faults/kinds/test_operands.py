@@ -18,6 +18,7 @@ SQUARE, OTHER = torch.randn(5, 5), torch.randn(5, 5)
         ("sub", "swapped_operands", torch.sub, lambda a, b: b - a, (SQUARE, OTHER)),
         ("mm", "swapped_operands", torch.mm, lambda a, b: b @ a, (SQUARE, OTHER)),
         ("exp", "ignored_stride", lambda x: x.T.exp(), torch.exp, (SQUARE,)),
+        ("sub", "ignored_stride", lambda a, b: a - b.T, torch.sub, (SQUARE, OTHER)),
         ("bmm", "first_batch", torch.bmm, lambda a, b: a @ b[:1], (torch.randn(3, 2, 4), torch.randn(3, 4, 2))),
         ("addmm", "dropped_bias", torch.addmm, lambda c, a, b: a @ b, (SQUARE[0], SQUARE, OTHER)),
         ("native_layer_norm", "dropped_bias", lambda x, b: F.layer_norm(x, (5,), b, b),
