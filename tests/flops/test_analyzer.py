@@ -98,6 +98,14 @@ def test_a_module_counts_as_the_rules_say(module, shape, forward, backward):
             assert forward_and_backward(lambda: module(torch.zeros(shape))) == (forward, backward)
 
 
+def test_the_backward_pass_of_pooling_and_of_an_embedding_counts_what_it_returns():
+    image = torch.zeros(2, 3, 8, 8, requires_grad=True)
+    pools = nn.Sequential(nn.MaxPool2d(2), nn.AvgPool2d(2))
+    assert forward_and_backward(lambda: pools(image)) == (2 * 3 * 64 + 2 * 3 * 16,) * 2
+    embedding = nn.Embedding(9, 4)
+    assert forward_and_backward(lambda: embedding(torch.arange(5))) == (9 * 4, 9 * 4)
+
+
 def test_what_its_rules_do_not_know_counts_nothing():
     x = torch.ones(2, 2)
     assert counted(lambda: (x - 1).exp().rsqrt() + torch.ones(()).neg())[1] == 4

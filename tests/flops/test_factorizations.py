@@ -128,6 +128,9 @@ def test_factorizations_cost_what_algorithms_count_that_solve_them(op, sizes, ru
         (lambda: torch.linalg.det(LINALG), "_linalg_det", 2 * N**3 // 3),
         (lambda: torch.linalg.cholesky(LINALG), "linalg_cholesky_ex", N**3 // 3),
         (lambda: torch.linalg.eigh(LINALG), "_linalg_eigh", 9 * N**3),
+        # The Schur form with its vectors, as Golub and Van Loan count it, and without.
+        (lambda: torch.linalg.eig(LINALG), "linalg_eig", 25 * N**3),
+        (lambda: torch.ops.aten._linalg_eigvals(LINALG), "_linalg_eigvals", 10 * N**3),
         (lambda: torch._linalg_eigh(LINALG, "L", False), "_linalg_eigh", 4 * N**3 // 3),
         (lambda: torch._linalg_svd(torch.ones(M, N), False, False), "_linalg_svd", (12 * M * N**2 - 4 * N**3) // 3),
         (lambda: torch.linalg.svd(torch.ones(N, M), full_matrices=False), "_linalg_svd", 14 * M * N**2 + 8 * N**3),

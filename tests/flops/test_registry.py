@@ -3,7 +3,12 @@
 import pytest
 import torch
 from torch.nn import functional as F
-from torch.utils.flop_counter import FlopCounterMode, flop_registry, register_flop_formula
+from torch.utils.flop_counter import (
+    FlopCounterMode,
+    flop_registry,
+    register_flop_formula,
+    sdpa_backward_flop_count,
+)
 
 import nbkit
 from nbkit.errors import OptionError
@@ -76,11 +81,22 @@ def test_each_wanted_gradient_of_a_convolution_counts_once():
     assert backward(*shapes, *options, [False, False, True]) == 0
     overrideable = FORMULAS["aten.convolution_backward_overrideable"]
     assert overrideable(*shapes, *options[1:], [True, False, True]) == forward
+    slow = FORMULAS["aten._slow_conv2d_backward"]
+    assert slow(*shapes, [3, 2], *options[1:3], [True, True, False]) == 2 * forward
+    assert slow(*shapes, [3, 2], *options[1:3], [False, True, False]) == forward
 
 
 def test_every_op_of_torchs_table_that_needs_only_shapes_is_in_ours():
     theirs = {str(op) for op, formula in flop_registry.items() if hasattr(formula, "__wrapped__")}
     assert theirs and theirs <= set(FORMULAS)
+
+
+@pytest.mark.parametrize("kind", ["flash", "efficient"])
+def test_gradients_of_attention_with_its_heads_third_cost_as_those_of_torch_with_heads_second(kind):
+    gradient = [2, 6, 7, 4]
+    shapes = [[batch, rows, heads, width] for batch, heads, rows, width in (gradient, QUERY, KEY, VALUE)]
+    expected = sdpa_backward_flop_count(gradient, QUERY, KEY, VALUE)
+    assert FORMULAS[f"aten._{kind}_attention_backward"](*shapes, *[[]] * 4, 7, 5) == expected
 
 
 @pytest.mark.parametrize("kind", ["flash", "efficient", "cudnn"])

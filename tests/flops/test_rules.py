@@ -95,6 +95,14 @@ def test_the_backward_pass_of_grouped_convolutions_is_twice_the_forward_pass(gro
     assert by_phase["backward"] == 2 * by_phase["forward"]
 
 
+@pytest.mark.parametrize(("mode", "taps"), [("bilinear", 4), ("nearest", 1), ("bicubic", 16)])
+def test_a_sampled_grid_counts_a_product_and_a_sum_for_each_tap_of_both_gradients(mode, taps):
+    image, grid = IMAGE.clone().requires_grad_(), torch.ones(2, 4, 5, 2, requires_grad=True)
+    table = costs(lambda: F.grid_sample(image, grid, mode, align_corners=False).sum().backward())
+    counted = table.set_index("op")["elementwise_flops"]
+    assert counted["aten.grid_sampler_2d_backward.default"] == 2 * 2 * taps * 2 * 3 * 4 * 5
+
+
 def test_what_is_elementwise_in_a_training_step():
     net = nn.Sequential(nn.Linear(6, 8), nn.ReLU(), nn.Linear(8, 3))
     table = costs(lambda: F.mse_loss(net(X), torch.ones(4, 3)).backward())

@@ -66,6 +66,17 @@ def test_gates_on_the_gpu_count_as_those_on_the_cpu(kind, mode):
     assert FORMULAS["aten._cudnn_rnn"](list(x.shape), *shapes[1:]) == expected["flops"].sum()
 
 
+@pytest.mark.parametrize(("cell", "name"), [(nn.LSTMCell, "lstm"), (nn.GRUCell, "gru")])
+@pytest.mark.parametrize("has_bias", [True, False])
+def test_a_fused_cell_of_the_gpu_counts_as_the_one_of_the_cpu(cell, name, has_bias):
+    made, x, state = cell(6, 8, has_bias), torch.ones(3, 6), torch.ones(3, 8)
+    with torch.no_grad():
+        _, expected = totals(lambda: made(x, (state, state) if name == "lstm" else state))
+    gates = [x @ made.weight_ih.T, state @ made.weight_hh.T]
+    rule = RULES[f"aten._thnn_fused_{name}_cell"].elementwise
+    assert rule([*gates, state, *([made.bias_ih, made.bias_hh] if has_bias else [])], {}, ()) == expected
+
+
 @pytest.mark.parametrize("layer", [nn.LSTM(6, 8, 2), nn.GRU(6, 8, bidirectional=True), nn.RNN(6, 8)], ids=str)
 def test_inference_mode_counts_as_no_grad(layer):
     x = torch.ones(5, 3, 6)
@@ -84,6 +95,18 @@ def test_composite_ops_of_inference_mode_count_by_their_parts():
         assert "aten.linear.default" in set(costs(lambda: net(IMAGE))["op"])
 
 
+FORMS = {"fused": True}, {"foreach": True}, {"foreach": False}
+
+
+def update(optimizer, **how):
+    """Returns what the second step costs for each element, but for steps counted in numbers."""
+    parameter = nn.Parameter(torch.ones(1000))
+    parameter.grad = torch.ones(1000)
+    stepper = optimizer([parameter], **how)
+    stepper.step()
+    return costs(stepper.step)["elementwise_flops"].sum() // 1000
+
+
 @pytest.mark.parametrize(
     "optimizer",
     [
@@ -95,11 +118,11 @@ def test_composite_ops_of_inference_mode_count_by_their_parts():
     ids=["adamw", "adam", "sgd with momentum", "sgd"],
 )
 def test_fused_optimizers_count_as_those_that_loop(optimizer):
-    def update(**how):
-        parameter = nn.Parameter(torch.ones(1000))
-        parameter.grad = torch.ones(1000)
-        stepper = optimizer([parameter], **how)
-        stepper.step()
-        return costs(stepper.step)["elementwise_flops"].sum() // 1000  # but for steps counted in numbers
+    fused, in_lists, in_a_loop = (update(optimizer, **how) for how in FORMS)
+    assert fused == in_lists == in_a_loop > 0
 
-    assert update(fused=True) == update(foreach=True) == update(foreach=False) > 0
+
+def test_adagrad_counts_fused_as_in_a_loop():
+    """Over lists, torch multiplies by the learning rate in a step of its own."""
+    fused, _, in_a_loop = (update(torch.optim.Adagrad, weight_decay=0.1, **how) for how in FORMS)
+    assert fused == in_a_loop == 9

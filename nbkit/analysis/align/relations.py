@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import permutations, product
-from math import isfinite, prod
+from math import isfinite
 from typing import Any
 
 import numpy as np
@@ -175,8 +175,3 @@ def _error_of_huge(expected: Any, actual: Any) -> float:
     if not extent:
         return 0.0 if not np.abs(actual).max(initial=0.0) else float("inf")
     return float(np.linalg.norm(actual / extent - expected / extent) / np.linalg.norm(expected / extent))
-
-
-def numel(shape: Shape) -> int:
-    """Returns the number of elements of a shape."""
-    return prod(shape)

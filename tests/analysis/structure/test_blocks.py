@@ -68,3 +68,13 @@ def test_a_step_without_paths_has_its_backward_beside_the_forward_parts():
     frames = recognise(ops.frames)
     assert frames["parts"].loc[frames["parts"]["parent_id"].isna(), "name"].tolist() == ["forward", "backward"]
     assert paths(frames)["wide"].removeprefix("forward") == paths(frames)["wide@GRAD"].removeprefix("backward")
+
+
+def test_a_norm_at_the_end_of_a_branch_stands_after_it():
+    ops = Ops()
+    x = ops("input")
+    for layer in range(2):
+        normed = ops("LayerNormalization", x, name=f"first {layer}")
+        x = ops("Add", x, ops("LayerNormalization", mlp(ops, normed), name=f"last {layer}"))
+    found = paths(recognise(ops.frames))
+    assert [found["first 1"], found["last 1"]] == ["layer 1/norm before mlp", "layer 1/norm after mlp"]

@@ -7,7 +7,9 @@ from torch import Tensor, nn
 from nbkit.capture.executions.names import returning_tensors
 from nbkit.capture.executions.observer import NOT_COMPILED
 from nbkit.capture.executions.torch_execution import torch_execution
+from nbkit.capture.executions.turned import exported
 from nbkit.compat.torch_versions import HIDES_BACKWARD
+from nbkit.errors import OptionError
 from sample_models.llama import LLAMA_TINY, Llama
 from tests.capture.executions.helper import one, output, runs_again, runs_from_inputs
 
@@ -156,3 +158,24 @@ def test_a_compiled_part_of_a_model_runs_op_by_op() -> None:
     part = torch.compile(lambda x: x * 2 + 1)
     execution = torch_execution(lambda x: part(x).relu(), (torch.ones(2),))
     assert [r.op for r in execution.results[1:]] == ["aten.mul.Tensor", "aten.add.Tensor", "aten.relu.default"]
+
+
+def test_a_module_that_cannot_be_exported_is_refused_with_torchs_reason() -> None:
+    class Asks(nn.Module):
+        def forward(self, x: Tensor) -> Tensor:
+            return x if x.sum() > 0 else -x
+
+    with pytest.raises(OptionError, match=r"^Asks cannot be exported by torch\.export: .*[Dd]ata-dependent"):
+        exported(Asks(), (torch.ones(2),), {})
+
+
+def test_the_branch_that_a_program_takes_runs_node_by_node() -> None:
+    class Branches(nn.Module):
+        def forward(self, x: Tensor) -> Tensor:
+            made: Tensor = torch.cond(x.sum() > 0, lambda t: t.sin() + 1, lambda t: t.cos(), (x,))
+            return made * 2
+
+    x = torch.tensor([1.0, 2.0])
+    execution = torch_execution(torch.export.export(Branches(), (x,)), (x,))
+    torch.testing.assert_close(output(execution), 2 * (x.sin() + 1))
+    assert {"aten.sin.default", "aten.add.Tensor"} <= {result.op for result in execution.results}

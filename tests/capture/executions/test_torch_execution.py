@@ -189,3 +189,19 @@ def test_a_llama_of_transformers() -> None:
     assert sum(".layers[" in name for name in execution.outputs) == 4  # keys and values of each layer
     runs_again(execution)
     runs_from_inputs(execution)
+
+
+def test_a_sparse_matrix_is_read_as_it_is() -> None:
+    class Aggregates(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.register_buffer("adjacency", torch.tensor([[0.0, 1.0], [2.0, 0.0]]).to_sparse())
+
+        def forward(self, x: Tensor) -> Tensor:
+            return torch.sparse.mm(self.adjacency * 2, x).relu()
+
+    model, x = Aggregates(), torch.tensor([[1.0, -2.0], [3.0, 4.0]])
+    execution = torch_execution(model, (x,))
+    assert output(execution).tolist() == [[6.0, 8.0], [4.0, 0.0]]
+    by_op = {result.op: result for result in execution.results}
+    assert by_op["aten.mul.Tensor"].result_id in by_op["aten._sparse_addmm.default"].sources

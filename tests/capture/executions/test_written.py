@@ -167,3 +167,20 @@ def test_memory_of_the_user_is_put_back() -> None:
     assert output(execution).tolist() == [[0.0] * 3, [2.0] * 3]
     assert one(execution, "written").sources == (0, one(execution, "copy_").result_id)
     runs_again(execution)
+
+
+def test_a_view_reads_what_was_written_through_another_view_of_the_same_elements() -> None:
+    class Views(torch.nn.Module):
+        def forward(self, x: Tensor) -> Tensor:
+            base = x * 2
+            first, second = base[:2], base[:2]
+            kept = first.neg()
+            second += 1
+            return kept + first.exp()
+
+    x = torch.linspace(-1, 1, 12).reshape(3, 4)
+    execution = torch_execution(Views(), (x,))
+    assert torch.equal(output(execution), -2 * x[:2] + (2 * x[:2] + 1).exp())
+    by_op = {result.op: result for result in execution.results}
+    assert by_op["aten.exp.default"].sources == (by_op["aten.add_.Tensor"].result_id,)
+    runs_again(execution)

@@ -142,6 +142,31 @@ def test_a_symbolic_trace_calls_modules_which_read_their_parameters():
     ]
 
 
+def test_a_symbolic_trace_reads_each_tensor_of_its_module_once():
+    class Holds(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.scale = nn.Parameter(torch.ones(3))
+            self.register_buffer("seen", torch.zeros(3))
+            self.shift = torch.ones(3)
+
+        def forward(self, x):
+            return (x * self.scale + self.seen) * self.scale + self.shift
+
+    frames = exported_graph(torch.fx.symbolic_trace(Holds()))
+    reads = [(source, target) for source, _, target, _ in edge_names(frames)]
+    assert reads[:4] == [("x", "mul"), ("scale", "mul"), ("mul", "add"), ("seen", "add")]
+    assert reads[4:] == [
+        ("add", "mul_1"),
+        ("scale", "mul_1"),
+        ("mul_1", "add_1"),
+        ("shift", "add_1"),
+        ("add_1", "output"),
+    ]
+    nodes = by_name(frames)
+    assert nodes.loc[["scale", "seen", "shift"], "kind"].tolist() == ["parameter", "buffer", "buffer"]
+
+
 def test_odd_names_of_modules_are_text():
     class Hostile(nn.Module):
         def __init__(self) -> None:

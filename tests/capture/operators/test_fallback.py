@@ -293,3 +293,23 @@ def test_parameters_of_every_optimizer_are_right_after_three_steps():
                     optimizer.step()
             weights.append(bits(model.parameters()))
         assert weights[0] == weights[1]
+
+
+def test_progress_says_how_many_calls_were_replaced():
+    tool = nbkit.opfallback(ops="mm")
+    (observer,) = tool.observers
+    assert observer.progress() == "0 calls replaced"
+    with tool:
+        torch.ones(2, 3) @ torch.ones(3, 2)
+    assert observer.progress() == "1 call replaced"
+
+
+def test_tensors_of_a_subclass_stay_where_they_are():
+    class Named(torch.Tensor):
+        pass
+
+    x = torch.ones(2, 2).as_subclass(Named)
+    with nbkit.opfallback(ops="mm") as trace:
+        made = x.mm(x)
+    assert type(made) is Named and made.tolist() == [[2, 2], [2, 2]]
+    assert not len(trace.replaced) and trace.meta["skipped"]["not replaced: tensor subclasses"] == 1

@@ -288,3 +288,14 @@ def test_a_hook_is_used_once():
         pass
     with pytest.raises(OptionError, match="has been used already"):
         hook.__enter__()
+
+
+def test_a_program_exported_inside_computes_what_it_would_outside(package):
+    class Scales(nn.Module):
+        def forward(self, x):
+            return package.scaled(x)
+
+    with nbkit.ophook(package.scaled, nbkit.optrace) as hook:
+        program = torch.export.export(Scales(), (X,), strict=False)
+    assert torch.equal(program.module()(X), X * 2)
+    assert not hook.traces and not hook.calls

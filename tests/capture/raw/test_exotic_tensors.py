@@ -254,3 +254,14 @@ def test_what_a_recorder_asks_of_a_sparse_tensor_is_no_op_of_another_around_it()
         x @ torch.ones(3, 1)
     assert outer.ops["op"].tolist() == inner.ops["op"].tolist()
     assert recorded_ops(outer) == seen_ops(lambda: x @ torch.ones(3, 1))
+
+
+def test_a_tensor_that_cannot_be_described_is_counted():
+    class Secretive(torch.Tensor):
+        @property
+        def dtype(self):
+            raise ValueError("none of your business")
+
+    x = torch.ones(2).as_subclass(Secretive)
+    trace = record(lambda: x * 2)
+    assert any(reason.startswith("tensor not described: Secretive") for reason in trace.meta["skipped"])

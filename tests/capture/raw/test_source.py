@@ -9,7 +9,7 @@ import torch
 from IPython.core.interactiveshell import InteractiveShell
 from torch import nn
 
-from nbkit.capture.raw.source import is_user_code, location_text
+from nbkit.capture.raw.source import is_user_code, line_of, location_text
 from tests.capture.helper import doubled
 from tests.capture.models import aten, record
 
@@ -105,3 +105,9 @@ def test_torch_and_the_recorder_are_not_user_code():
 def test_the_text_of_a_place():
     frame = _getframe()
     assert location_text((frame.f_code, frame.f_lasti)) == line(test_the_text_of_a_place, 2)
+
+
+def test_an_instruction_without_a_line_stands_on_the_first_one():
+    code = f3.__code__
+    assert line_of(code, len(code.co_code) + 2) == code.co_firstlineno
+    assert line_of(code, len(code.co_code) - 2) == code.co_firstlineno + 2

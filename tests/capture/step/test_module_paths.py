@@ -229,3 +229,18 @@ def test_parameters_have_their_path_and_tied_ones_the_first():
     assert sorted(names) == sorted(
         f"{layer}.{kind}" for layer in ("blocks.0.inner", "blocks.1.inner", "table.a") for kind in ("weight", "bias")
     )
+
+
+def test_a_module_that_cannot_be_asked_for_its_modules_runs_and_is_counted():
+    class Closed(nn.Module):
+        def named_modules(self, *args, **kwargs):
+            raise RuntimeError("closed")
+
+        def forward(self, x):
+            return x * 2
+
+    model, made = Closed(), []
+    trace = record(lambda: made.append(model(torch.ones(2))))
+    assert made[0].tolist() == [2, 2]
+    assert trace.meta["skipped"]["module calls not described: Closed (RuntimeError)"] == 1
+    assert len(aten(trace, "aten.mul")) == 1

@@ -121,6 +121,19 @@ def test_a_step_that_a_scaler_skips_is_counted(watch):
     assert row["error"] == "ValueError"
 
 
+def test_a_step_that_a_fused_optimizer_skips_by_itself_is_counted(watch):
+    model = nn.Linear(4, 2)
+    optimizer, scaler = torch.optim.SGD(model.parameters(), lr=0.1, fused=True), torch.amp.GradScaler("cpu")
+    for number, (filled, counted) in enumerate([(math.inf, (0, 1)), (1.0, (1, 0))]):
+        watch.begin(number)
+        optimizer.zero_grad()
+        scaler.scale(model(torch.full((1, 4), filled)).sum()).backward()
+        scaler.step(optimizer)
+        scaler.update()
+        row = watch.end(None)
+        assert (row["optimizer_steps"], row["skipped_steps"]) == counted
+
+
 def test_what_runs_between_steps_is_not_looked_at(watch):
     model, optimizer = model_and_optimizer()
     watch.begin(0)

@@ -1,5 +1,7 @@
 """Which values an execution is said to have."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -36,3 +38,9 @@ def test_the_first_step_of_a_sequence_is_known_where_one_side_goes_step_by_step(
     assert not known(VALUE, (1, 4)).has(VALUE[:, 1])
     assert known(VALUE[:, 0], (4, 1)).has(VALUE)
     assert not known(VALUE).has(VALUE[:, 0])
+
+
+def test_of_a_value_that_was_not_kept_the_statistics_tell():
+    made = execution(("x", None, (), VALUE), ("y", "Neg", ("x",), VALUE))
+    gone = KnownValues(Side(replace(made, values={0: VALUE})), [1], 1e-4)
+    assert gone.has(VALUE) and not gone.has(VALUE * 1.01)

@@ -76,3 +76,17 @@ def test_a_difference_that_is_hardly_one_raises_nothing(left: str, change: str) 
             )
             found = kind_of(region)
             assert found is None or found.explained <= 1, (shape, kind)
+
+
+def test_flags_that_are_no_mask_explain_no_rows_of_nan() -> None:
+    left = np.random.default_rng(0).standard_normal((2, 3)).astype(np.float32)
+    right = np.full_like(left, np.nan)
+
+    def message(flags: np.ndarray) -> str:
+        read = (_piece("flags", flags, "input"),)
+        found = kind_of(Region(left, right, right, "op", read, read, (_piece("a", left),), (_piece("b", right),)))
+        assert found is not None and found.name == "nan"
+        return found.message
+
+    assert "wholly masked" in message(np.ones((2, 4), bool))
+    assert "wholly masked" not in message(np.ones(4, bool)) + message(np.array(True))

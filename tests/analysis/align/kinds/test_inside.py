@@ -146,3 +146,29 @@ def test_another_mask_is_named_where_scores_are_more_than_a_product():
     assert kind is not None
     assert kind.name == "mask_shifted"
     assert "shifted by 1" in kind.message
+
+
+def padding():
+    """The last keys of a causal mask shown to no row."""
+    hidden = causal(16)
+    hidden[:, 11:] = True
+    return hidden
+
+
+@pytest.mark.parametrize(
+    "given", [np.where(padding(), -1e9, 0.0).astype(np.float32), ~padding()], ids=["added", "kept rows"]
+)
+def test_fault_is_named_where_both_are_fused_with_a_mask_that_is_known(given):
+    results = [softmax(masked(Q @ K.swapaxes(-1, -2) * np.float32(scale), padding())) @ V for scale in (8**-0.5, 0.125)]
+    inputs = [piece("q", Q), piece("k", K), piece("v", V)]
+    kind = kind_of(region(*results, [*inputs, piece("mask", given[None, None])]))
+    assert kind is not None and kind.name == "scale"
+    assert kind_of(region(*results, inputs)) is None
+
+
+def test_heads_in_another_order_are_named_in_large_tensors():
+    """Their slices are told apart by a sample of their elements."""
+    large, order = randn(2, 6, 128, 64), [0, 2, 1, 3, 5, 4]
+    kind = kind_of(region(large, large[:, order]))
+    assert kind is not None and kind.name == "permuted_heads"
+    assert "6 heads in the order 0, 2, 1, 3, 5, 4" in kind.message

@@ -140,3 +140,10 @@ def test_what_names_do_not_tell_stays_open(type_, name, parameters, children):
 )
 def test_roles_with_their_evidence(type_, name, parameters, children, expected):
     assert role(type_, name, parameters, children) == expected
+
+
+def test_a_time_mix_is_told_by_its_projections_where_an_exporter_has_folded_its_decay():
+    left = {name: V4[name] for name in ("time_mix_k", "time_mix_r")}
+    expected = ("time_mix", "RWKV: it holds key, output, receptance and value")
+    assert role(None, "att", left, (*MIX, "output")) == expected
+    assert role(None, "att", {}, (*MIX, "output")) != expected

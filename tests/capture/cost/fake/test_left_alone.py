@@ -169,3 +169,22 @@ def test_a_model_of_an_earlier_step_may_be_alive():
         model(torch.ones(2, 4)).sum().backward()
     assert nbkit.opcost().run(lambda: torch.ones(2) + 1).costs["op"].tolist()[-1] == "aten.add.Tensor"
     assert model.weight.grad.shape == (8, 4)
+
+
+def test_the_forward_of_its_own_that_a_checkpointed_module_was_given_is_its_own_again():
+    model, x = nn.Sequential(nn.Linear(8, 8), nn.ReLU()), torch.randn(4, 8)
+    linear = model[0]
+    linear.forward = forward = lambda x: nn.functional.linear(x, linear.weight, linear.bias).tanh()
+    expected = model(x)
+    nbkit.what_if(lambda: model(x).sum().backward(), checkpoint=["0", "1"])
+    assert vars(linear)["forward"] is forward and "forward" not in vars(model[1])
+    assert torch.equal(model(x), expected)
+
+
+def test_gradients_that_are_there_are_read_as_shapes_and_stay():
+    model, x = nn.Linear(8, 8), torch.randn(4, 8)
+    model(x).sum().backward()
+    before = [parameter.grad.clone() for parameter in model.parameters()]
+    trace = nbkit.opcost().run(lambda: [parameter.grad.mul_(2) for parameter in model.parameters()])
+    assert trace.costs["elementwise_flops"].tolist() == [64, 8]
+    assert all(map(torch.equal, before, [parameter.grad for parameter in model.parameters()]))

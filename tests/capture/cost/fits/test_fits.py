@@ -1,6 +1,7 @@
 """The answer of fits is the one that trying every set of modules gives."""
 
 import sys
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
@@ -145,3 +146,9 @@ def test_a_size_that_is_none_is_refused(memory):
 def test_a_step_that_cannot_be_called_is_refused():
     with pytest.raises(nbkit.OptionError, match="this is a int; give a function without arguments"):
         nbkit.fits(3, "1 GB")
+
+
+def test_of_many_modules_the_first_are_named_and_the_rest_are_counted():
+    paths = tuple(f"layers.{number}" for number in range(8))
+    answer = replace(nbkit.fits(training(), "1 GB"), memory_bytes=1000, checkpoint=paths)
+    assert f"{', '.join(map(repr, paths[:6]))} and 2 more modules" in repr(answer)

@@ -4,6 +4,7 @@ import gc
 import threading
 import warnings
 import weakref
+from functools import partial
 
 import numpy as np
 import pytest
@@ -72,6 +73,14 @@ def test_random_modules_are_counted_and_draw_what_they_draw_bare(draw):
     assert bits(left) == bits(step())
 
 
+def test_progress_says_how_many_module_calls_were_compared():
+    model, tool = nn.Sequential(nn.Linear(2, 2), nn.ReLU()), nbkit.opdiff(level="module")
+    (observer,) = tool.observers
+    with tool:
+        model(torch.ones(1, 2))
+        assert observer.progress() == "2 module calls compared"
+
+
 def test_dropout_is_compared_in_eval_mode():
     assert skipped(lambda: mlp()(torch.randn(5, 6))) == {RANDOM}
     trace = compared(lambda: mlp().eval()(torch.randn(5, 6)), level="module")
@@ -99,6 +108,26 @@ def test_what_a_module_holds_is_left_as_it_was():
     assert wrong(trace).empty
     assert (model.calls, len(model.seen)) == (1, 1)
     assert model.register["last"].tolist() == model.total.tolist() == [1.0, 1.0]
+
+
+def test_methods_and_partials_that_a_module_holds_run_on_its_copy():
+    class Tallies(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.register_buffer("total", torch.zeros(2))
+            self.double, self.triple = self.add, partial(self.add, factor=3)
+
+        def add(self, x, factor=2):
+            self.total += factor * x.detach()
+            return x * factor
+
+        def forward(self, x):
+            return self.double(x) + self.triple(x)
+
+    model = Tallies()
+    trace = compared(lambda: model(torch.ones(2)), level="module")
+    assert trace.diffs["status"].tolist() == ["ok", "ok"]  # what it returns, and its buffer
+    assert model.total.tolist() == [5.0, 5.0]
 
 
 def test_a_module_that_writes_to_what_is_not_its_own_is_left_alone():

@@ -6,6 +6,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
+from nbkit.capture.diff.patterns import describe
 from nbkit.numerics.difference_patterns import pattern_text
 from tests.capture.diff.planted import compared, only, with_fault, wrong
 
@@ -144,6 +145,25 @@ def test_inputs_of_fewer_bits_are_told_by_their_format(op, name):
     formats = {"bfloat16": ("bfloat16",), "float16": ("TF32 or float16", "TF32")}[name]
     assert evidence_of(row)["format"] in formats
     assert row["status"] == ("reduced" if op == "mm" else "mismatch")
+
+
+def test_indices_among_the_inputs_stay_as_they_are_where_the_others_have_fewer_bits():
+    places = torch.arange(24) // 3
+
+    def change(func, args, out):
+        zeros, dim, index, source = args
+        return func(zeros, dim, index, source.bfloat16().float())
+
+    trace = with_fault(lambda: torch.zeros(8, 64).index_add(0, places, A), "aten.index_add.default", change)
+    (_, row), *others = wrong(trace).iterrows()
+    assert not others
+    assert (row["pattern"], evidence_of(row)["format"]) == ("rounded_inputs", "bfloat16")
+
+
+def test_of_large_results_factors_and_constants_are_told(monkeypatch):
+    monkeypatch.setattr(describe, "LARGEST", 100)
+    changes = {"scaled": lambda out: out * 1.25, "offset": lambda out: out - 0.5, "zero": torch.zeros_like}
+    assert {name: row_of(change)["pattern"] for name, change in changes.items()} == {name: name for name in changes}
 
 
 def test_the_result_in_fewer_bits_is_rounded_or_cut():

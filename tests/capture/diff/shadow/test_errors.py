@@ -7,6 +7,7 @@ import torch
 
 import nbkit
 from nbkit.capture.diff.shadow.errors import norm_ratio
+from tests.capture.diff.planted import only, with_fault
 from tests.capture.diff.shadow.runs import against
 
 
@@ -48,3 +49,10 @@ def test_a_nan_behind_a_mask_is_no_noise():
         meta = against(step).meta
     places = [meta[name]["op"] for name in ("first_divergence", "half_precision_lost_at", "largest_growth")]
     assert places == ["aten._softmax.default"] * 3
+
+
+def test_a_result_of_another_shape_has_no_errors():
+    x = torch.randn(4, 3, generator=torch.Generator().manual_seed(1))
+    cut = with_fault(lambda: x.exp(), "aten.exp.default", lambda func, args, out: out[:2], against="cpu:float64")
+    row = only(cut)
+    assert row["status"] == "shape" and row[["local_error", "total_error"]].isna().all()

@@ -1,12 +1,15 @@
 """Finds planted sets exactly, in few tests; where a test is not monotone, what it finds still has nothing to spare."""
 
 import random
+from contextlib import nullcontext
 from itertools import pairwise
 from math import log2
 
 import pytest
 
+from nbkit.capture.operators.bisect.kept_state import KeptState
 from nbkit.capture.operators.bisect.search import delta_debugged, smallest_set
+from nbkit.capture.operators.bisect.trials import Trials
 
 
 class Counting:
@@ -57,3 +60,11 @@ def test_a_test_that_is_not_monotone_still_gives_a_set_that_passes_with_nothing_
 @pytest.mark.parametrize("culprits", [{4}, {0, 9}, {2, 3, 7}])
 def test_delta_debugging_finds_the_set_by_itself(culprits):
     assert set(delta_debugged(range(10), Counting(culprits))) == culprits
+
+
+def test_progress_says_how_many_trials_ran_and_how_large_the_last_was():
+    trials = Trials(lambda: 3, lambda result: result == 3, KeptState([]), lambda chosen: nullcontext())
+    assert trials.progress() == "opbisect: 0 trials"
+    for chosen in (frozenset(), frozenset({("aten.mm.default", 0)})):
+        assert trials.passes("search", chosen) and trials.passes("search", chosen)
+    assert trials.progress() == "opbisect: 2 trials, the last one with 1 call"

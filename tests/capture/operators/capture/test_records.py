@@ -11,6 +11,7 @@ import nbkit
 from nbkit.capture.calls.rebuilding import BuiltCall
 from nbkit.trace.calls.layout import CALLS
 from nbkit.trace.calls.reading import CallFolder
+from nbkit.trace.calls.writing import CallWriter
 from tests.capture.operators.folders import captured, records, training_step
 from tests.processes import PYTHON
 
@@ -52,6 +53,17 @@ def test_expanded_conjugated_sparse_and_empty_tensors_come_back_as_they_were(tmp
     assert call(folder, "aten.neg.default").args[0].shape == (0, 5)
     matrix = call(folder, "aten.abs.default").args[0]
     assert matrix.is_coalesced() and torch.equal(matrix.to_dense(), sparse.to_dense())
+
+
+@pytest.mark.parametrize("layout", ["sparse_csr", "sparse_csc", "sparse_bsr"])
+def test_compressed_sparse_tensors_come_back_as_they_were(tmp_path, layout):
+    dense = torch.tensor([[0.0, 1.0, 0, 0], [2, 0, 0, 3]])
+    sparse = dense.to_sparse(layout=getattr(torch, layout), **({"blocksize": (1, 2)} if layout == "sparse_bsr" else {}))
+    with nbkit.opcapture(tmp_path / "calls", ops="aten.clone"):
+        sparse.clone()
+    matrix = call(tmp_path / "calls", "aten.clone.default").args[0]
+    assert matrix.layout is sparse.layout and torch.equal(matrix.values(), sparse.values())
+    assert torch.equal(matrix.to_dense(), dense)
 
 
 def test_memory_that_is_read_again_is_stored_once(tmp_path):
@@ -287,3 +299,14 @@ def test_a_tensor_can_still_be_resized(tmp_path):
         x.add(1)
         x.resize_(1000)
     assert x.shape == (1000,) and np.asarray(x).shape == (1000,)
+
+
+def test_a_call_that_cannot_be_stored_runs_and_is_counted_with_the_reason(tmp_path, monkeypatch):
+    def refused(self, content):
+        raise ValueError("no such number")
+
+    monkeypatch.setattr(CallWriter, "put", refused)
+    with nbkit.opcapture(tmp_path / "calls", ops="aten.mul") as trace:
+        made = torch.ones(2) * 3
+    assert made.tolist() == [3, 3] and not len(trace.captures)
+    assert trace.meta["skipped"]["not captured: aten.mul.Tensor: ValueError: no such number"] == 1

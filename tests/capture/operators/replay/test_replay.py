@@ -204,6 +204,8 @@ def test_export_writes_what_backend_bench_reads(tmp_path):
         "Operator: aten.sum.dim_IntList\n"
         "cnt: 2, ((T([3, 4], f32), [1]), {'dtype': f64})\n"
     )
+    nbkit.opreplay(tmp_path / "calls", ops="aten.sum", export=tmp_path / "sums.txt")
+    assert (tmp_path / "sums.txt").read_text().startswith("Operator: aten.sum.dim_IntList\ncnt: 2, ")
 
 
 def test_the_exit_status_says_whether_something_differs(tmp_path):
@@ -224,3 +226,11 @@ def test_what_is_shown_and_saved(tmp_path):
     report = (tmp_path / "report.html").read_text(encoding="utf-8")
     assert "per step" not in report and str(tmp_path) not in report
     assert json.loads(json.dumps(trace.meta))["identical_calls"] == len(trace.ops)
+
+
+def test_of_memory_for_the_backward_pass_the_form_is_compared(tmp_path):
+    table, ids = torch.randn(9, 4, requires_grad=True), torch.tensor([[1, 2], [3, 3]])
+    captured(tmp_path / "calls", lambda: torch.nn.functional.embedding_bag(ids, table), ops="aten._embedding_bag")
+    rows = nbkit.opreplay(tmp_path / "calls").diffs
+    assert set(rows["status"]) == {"ok"}
+    assert rows["message"].fillna("").tolist() == ["", *["memory for the backward op: only its form is compared"] * 3]

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import torch
 
+from nbkit.capture.operators.stable.again import apart
 from nbkit.capture.operators.stable.bits import Kept
 
 NAN = float("nan")
@@ -45,3 +46,10 @@ def test_signs_of_zeros_nan_and_shapes_differ():
     assert Kept(zero).distance(torch.tensor([NAN])) == (float("inf"), 1)
     assert Kept(zero).distance(torch.zeros(2)) == (float("inf"), 2)
     assert Kept(torch.tensor([3, 5])).distance(torch.tensor([3, 9])) == (4.0, 1)
+
+
+def test_results_of_another_number_are_as_far_apart_as_can_be():
+    results = [torch.ones(2), torch.ones(3)]
+    expected = [Kept(one) for one in results]
+    assert apart(results, expected) is None
+    assert apart(results[:1], expected) == (float("inf"), 2)

@@ -5,6 +5,8 @@ import torch
 from torch import nn
 
 import nbkit
+from nbkit.capture.operators.stable.documented import documented
+from nbkit.capture.replay.op_traits import traits_of
 from nbkit.compat.torch_versions import setup_of_backends_in_python
 from tests.capture.identical import each_step, left_by
 from tests.capture.models import MODELS, train_step
@@ -126,6 +128,21 @@ def test_in_place_and_out_ops_run_again_from_what_they_began_with():
     assert out.tolist() == [1, 3, 5, 7, 9, 11]
     assert trace.stability["run_to_run"].tolist() == ["same"] * len(trace.stability)
     assert len(trace.stability) == 3
+
+
+@pytest.mark.parametrize(
+    ("op", "device", "text"),
+    [
+        ("cumsum.default", "meta", "torch documents it as nondeterministic on CUDA"),
+        ("cumsum.default", "cpu", None),
+        ("index_put_.default", "cpu", "torch documents it as nondeterministic"),
+        ("mul.Tensor", "meta", None),
+    ],
+)
+def test_what_torch_documents_of_an_op_depends_on_the_device(op, device, text):
+    packet, overload = op.split(".")
+    func = getattr(getattr(torch.ops.aten, packet), overload)
+    assert documented(traits_of(func), [torch.empty(2, device=device)]) == text
 
 
 def test_documented_ops_are_marked():
