@@ -2,6 +2,7 @@
 
 import io
 import threading
+from contextlib import nullcontext
 from time import monotonic, sleep
 from types import SimpleNamespace
 
@@ -229,3 +230,16 @@ def test_writing_a_report_and_saving_say_so(terminal, tmp_path, monkeypatch):
     monkeypatch.setattr(storage, "write", waiting_write)
     nbkit.opreport(trace, path=tmp_path / "r.html")
     trace.save(tmp_path / "t")
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_timing_a_step_says_which_run_it_is_until_the_end(terminal, fails):
+    def step() -> None:
+        wait_for(terminal, "run 1 of 1")
+        if fails:
+            raise KeyError("mine")
+
+    with pytest.raises(KeyError, match="mine") if fails else nullcontext():
+        nbkit.optime(repeats=1).run(step)
+    assert not [thread for thread in threading.enumerate() if thread.name == "nbkit progress"]
+    assert last_line(terminal) == ""

@@ -67,6 +67,11 @@ def test_a_change_of_complex_and_conjugated_numbers() -> None:
     assert measured_change(before, torch.tensor([3 + 5j, 0j])) == (pytest.approx(0.2), 0.5)
     assert measured_change(before, torch.tensor([0j, 0j])) == (1.0, 0.5)
     assert measured_change(before[:1], torch.tensor([3 - 4j]).conj()) == (0.0, 0.0)
+    assert measured_change(before, torch.tensor([3 + 4j, complex(0.0, -0.0)])) == (0.0, 0.5)
+    many = torch.arange(8.0).to(torch.complex64).reshape(2, 4)
+    assert measured_change(many, many + torch.eye(2, 4))[1] == 0.25
+    not_a_number = torch.tensor([complex(NAN, 0.0), 1j])
+    assert measured_change(not_a_number, not_a_number.clone())[1] == 0.0
 
 
 def test_a_small_change_of_half_precision_keeps_its_size() -> None:

@@ -61,6 +61,15 @@ def test_results_have_the_dtype_of_promotion():
             assert out.dtype == case().dtype and out.device == case().device
 
 
+@pytest.mark.parametrize("dtype", ["float64", "float32->float64"])
+def test_complex_numbers_compute_in_the_dtype_of_their_parts(dtype):
+    x, y = torch.randn(8, 8, dtype=torch.complex64), torch.randn(8, 8, dtype=torch.complex64)
+    with nbkit.opcast(dtype) as trace:
+        out = product(x, y)
+    assert torch.equal(out, (x.to(torch.complex128) @ y.to(torch.complex128)).to(torch.complex64))
+    assert trace.replaced[["op", "ran"]].to_numpy().tolist() == [["aten.mm.default", "float64"]]
+
+
 def test_graphs_and_named_tuples_are_kept():
     """B5, B6."""
     x = torch.randn(4, 4, dtype=torch.bfloat16, requires_grad=True)

@@ -127,3 +127,14 @@ def test_a_recorded_step_has_the_case_of_its_attention(monkeypatch: pytest.Monke
 def test_shapes_come_with_savings() -> None:
     trace = nbkit.optime(savings=True).run(lambda: torch.ones(3, 2).exp())
     assert trace.ops.loc[trace.ops["op"].str.startswith("aten.exp"), "input_shapes"].tolist() == ["[[3, 2]]"]
+
+
+@pytest.mark.parametrize("place", [TRAINED, ASKED, Place("float64", "cpu", True)], ids=str)
+def test_the_work_is_done_in_the_dtype_of_the_step(place: Place) -> None:
+    for case in (AttentionCase(4, 8, 8, 16, 16, True, False, place), NormCase((4, 16), 1, True, place.dtype, place)):
+        with torch.set_grad_enabled(place.is_training):
+            now, others = WORKS[type(case)](case)
+            results = [work() for work in (now, *others.values())]
+        for result in results:
+            for tensor in result if isinstance(result, tuple) else (result,):
+                assert str(tensor.dtype) == f"torch.{place.dtype}"

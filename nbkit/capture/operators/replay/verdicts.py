@@ -35,7 +35,6 @@ class Verdicts:
         self.against, self.runner = against, runner
         self.reference = Reference("cpu" if against in (BITS, CAPTURED) else against)
         self.judge = Judge(Tolerances(tolerances), threshold, CallCapturer(keep=0))
-        self.other_bits: list[tuple[Row, int]] = []
 
     @property
     def rows(self) -> list[Row]:

@@ -67,6 +67,7 @@ def test_another_optimizer_costs_what_a_step_costs_that_has_it(other):
 def test_another_optimizer_has_stepped_if_the_first_one_has(steps):
     begin = Training("Recurrent", optimizer=torch.optim.SGD if steps else torch.optim.Adam, steps=steps)
     asked = nbkit.what_if(begin.step, optimizer=torch.optim.AdamW)
+    assert repr(asked).startswith("optimizer=AdamW:")
     assert measures(asked.changed) == costs(Training("Recurrent", steps=steps).step)
 
 

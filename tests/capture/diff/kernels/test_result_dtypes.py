@@ -62,3 +62,14 @@ def test_what_torch_gives_is_right(case):
 def test_a_factory_tells_its_dtype_without_memory():
     endless = ([1 << 50], 1.0)
     assert ResultDtypes().of(traits_of(aten.full.default), endless, {"device": torch.device("cpu")}) == (torch.float32,)
+
+
+def test_each_dtype_of_the_arguments_has_its_own_result():
+    """What was found for one is remembered, not given for another; a tensor without dimensions does not promote."""
+    known = ResultDtypes()
+    for first in (torch.float32, torch.bfloat16, torch.int64):
+        for second in (torch.float32, torch.float64):
+            for shape in ((), (3,)):
+                args = torch.ones(3, dtype=first), torch.ones(shape, dtype=second)
+                for _ in "12":
+                    assert known.of(traits_of(aten.add.Tensor), args, {}) == ((args[0] + args[1]).dtype,)

@@ -205,6 +205,16 @@ def test_a_model_of_transformers():
         assert wrong(trace).empty and types <= set(trace.diffs["op"])
 
 
+def test_a_module_is_judged_by_the_rounding_of_the_dtype_that_it_is_given_though_it_returns_another():
+    class Cancels(nn.Module):
+        def forward(self, x):
+            return ((x + 100.0) - 100.0).float()
+
+    x = torch.linspace(0.1, 0.9, 16, dtype=torch.bfloat16)
+    assert (Cancels()(x) - x.float()).abs().max() > 0.1
+    assert compared(lambda: Cancels()(x), level="module").diffs["status"].tolist() == ["ok"]
+
+
 def test_reference_in_float32_where_a_module_knows_no_other():
     class OnlyFloat32(nn.Module):
         def forward(self, x):

@@ -224,6 +224,20 @@ def test_hooks_on_the_graph_are_gone_after_the_recording():
     assert "nbkit-reference" not in {thread.name.rpartition("_")[0] for thread in threading.enumerate()}
 
 
+def test_a_module_warns_as_often_as_it_does_bare():
+    class Warns(nn.Module):
+        def forward(self, x):
+            warnings.warn("mine", stacklevel=1)
+            return x * 2
+
+    model, x = Warns(), torch.ones(2, requires_grad=True)
+    with warnings.catch_warnings(record=True) as shown:
+        warnings.simplefilter("always")
+        trace = compared(lambda: model(x).sum().backward(), level="module")
+    assert [str(one.message) for one in shown] == ["mine"]
+    assert set(trace.diffs["phase"]) == {"forward", "backward"}
+
+
 def test_samples_sizes_and_phases():
     layer, x = nn.Tanh(), torch.randn(2, 4, requires_grad=True)
 

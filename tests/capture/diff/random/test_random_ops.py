@@ -44,6 +44,12 @@ def test_a_right_generator_is_right(name):
     assert (row["status"], row["message"]) == ("ok", "random: checked by statistics")
 
 
+def test_a_generator_of_no_numbers_is_right():
+    diffs = compared(lambda: (torch.rand(0), torch.randperm(0))).diffs
+    rows = diffs[diffs["op"].isin(["aten.rand.default", "aten.randperm.default"])]
+    assert rows[["status", "message"]].to_numpy().tolist() == [["ok", "random: checked by statistics"]] * 2
+
+
 @pytest.mark.parametrize("name", FAULTS)
 def test_a_wrong_distribution_is_found(name):
     op, change, text = FAULTS[name]

@@ -124,6 +124,7 @@ def test_a_step_that_passes_needs_one_trial():
     trace = nbkit.opbisect(lambda: torch.ones(3).exp(), lambda value: True)
     assert trace.meta["verdict"] == "The step passes the check as it is: there is nothing to find."
     assert (len(trace.trials), trace.findings["severity"].tolist()) == (1, ["hint"])
+    assert trace.meta["skipped"] == {}  # that calls were only to be listed is no gap of the trace
 
 
 def test_a_half_precision_kernel_at_fault_is_found_by_a_cast():
