@@ -1,6 +1,7 @@
 """Traces that nbkit 0.1 saved load with the names of today."""
 
 import json
+import shutil
 from pathlib import Path
 
 import pandas as pd
@@ -142,3 +143,14 @@ def test_differences_of_version_4_get_columns_for_patterns(tmp_path):
     loaded = nbkit.load(path).diffs
     assert list(loaded) == list(diffs)
     assert loaded["pattern"].isna().all()
+
+
+def test_error_classes_of_version_1_have_the_names_of_today(tmp_path):
+    folder = tmp_path / "saved"
+    shutil.copytree(SAVED, folder)
+    table = pq.read_table(folder / "diffs.parquet")
+    classes = pa.array(["injected", "inherited", "given", "clean", None, None, None, None], pa.string())
+    at = table.column_names.index("error_class")
+    pq.write_table(table.set_column(at, "error_class", classes), folder / "diffs.parquet")
+    diffs = nbkit.load(folder).diffs
+    assert diffs["error_class"].dropna().tolist() == ["local", "propagated", "input", "clean"]
