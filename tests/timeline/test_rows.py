@@ -152,3 +152,13 @@ def test_what_has_no_line_of_its_own_has_that_of_the_call_around_it():
     other = {**MM, "start": 14000, "end": 15000, "own_id": 6, "source": "b.py:2"}
     ops = timeline(events(STEP, {**LINEAR, "source": "a.py:1"}, MM, other)).ops
     assert ops["source"].fillna("?").tolist() == ["?", "a.py:1", "a.py:1", "b.py:2"]
+
+
+def test_steps_are_counted_by_optimizer_steps_that_have_ended_not_by_zeroed_gradients():
+    zero = {"name": "Optimizer.zero_grad#SGD.zero_grad", "start": 14000, "end": 15000}
+    step = {"name": "Optimizer.step#SGD.step", "start": 16000, "end": 20000}
+    inside = {**MM, "start": 17000, "end": 18000, "own_id": 6}
+    after = {**MM, "start": 21000, "end": 22000, "own_id": 7}
+    ops = timeline(events(STEP, MM, zero, step, inside, after)).ops
+    assert ops["op"].tolist()[2:4] == ["torch.optim.SGD.zero_grad", "torch.optim.SGD.step"]
+    assert ops["step"].tolist() == [0, 0, 0, 0, 0, 1]

@@ -1,6 +1,7 @@
 """Traces that nbkit 0.1 saved load with the names of today."""
 
 import json
+import shutil
 from pathlib import Path
 
 import pandas as pd
@@ -153,3 +154,14 @@ def test_a_recording_of_version_2_that_judged_nothing_is_as_it_was(tmp_path):
         loaded = nbkit.load(path)
         assert {*loaded.frames} == {*frames}
     pd.testing.assert_frame_equal(loaded.tensors, trace.tensors)
+
+
+def test_error_classes_of_version_1_have_the_names_of_today(tmp_path):
+    folder = tmp_path / "saved"
+    shutil.copytree(SAVED, folder)
+    table = pq.read_table(folder / "diffs.parquet")
+    classes = pa.array(["injected", "inherited", "given", "clean", None, None, None, None], pa.string())
+    at = table.column_names.index("error_class")
+    pq.write_table(table.set_column(at, "error_class", classes), folder / "diffs.parquet")
+    diffs = nbkit.load(folder).diffs
+    assert diffs["error_class"].dropna().tolist() == ["local", "propagated", "input", "clean"]

@@ -49,6 +49,24 @@ def test_a_graph_per_call_is_told_as_such():
     assert "each call builds a graph, which stays alive as long as its result, and holds up to " in finding.message
 
 
+class Sparse(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.inner = nn.Linear(8, 32)
+
+    def forward(self, x):
+        return self.inner(x).to_sparse()
+
+
+SPARSE = Sparse().eval()
+
+
+def test_results_without_one_memory_add_nothing_to_what_is_held():
+    """torch gives no storage of a sparse tensor; the results that it was made from have one."""
+    finding = only(lambda: torch.cat([SPARSE(x) for x in DATA]))
+    assert finding.effect_bytes == 3 * 16 * (8 + 32) * 4
+
+
 def trained_and_evaluated():
     TRAINING.train()
     TRAINING(DATA[0]).square().mean().backward()

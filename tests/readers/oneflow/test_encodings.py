@@ -95,3 +95,20 @@ def test_ranks_of_prefixes():
     assert cleaner.clean("[rank2]: x") == ("2", "x")
     assert cleaner.clean("[08/24 02:43:17 libai]: x") == (None, "[08/24 02:43:17 libai]: x")
     assert cleaner.clean("2022-08-24 02:43:17 [INFO] # y") == (None, "y")
+
+
+def test_text_of_a_mistaken_encoding_is_counted_and_mended(tmp_path, clean):
+    whole = "你好 of line 1"
+    mistaken = whole.encode().decode("cp1252")
+    trace = logs.read(tmp_path, f"{mistaken}\n{TEXT}")
+    assert logs.same(clean, trace, but=["line"]) == {}
+    assert trace.meta["oneflow"]["mojibake"] == {
+        "count": 1,
+        "repaired": 1,
+        "characters": 6,
+        "lines": [{"line": 1, "text": mistaken, "repaired": whole}],
+    }
+    assert trace.meta["notes"] == [
+        "1 lines hold text of a mistaken encoding, kept as it is; "
+        "1 of them could be repaired in meta['oneflow']['mojibake']."
+    ]

@@ -76,6 +76,7 @@ def test_modules_and_meta(trace):
         0.25,
         ["model.fc-matmul-0", "model.fc-add_n-3"],
     )
+    assert about["compile_seconds"] == {"Net_0": 0.5}
     outside = {"traced": [], "compiled": ["System-Train-LearningRate-Scheduler_6/out"]}
     assert about["graphs"][0]["from_outside"] == outside
     assert about["memory"][0]["eager_variables_mb"] == 1

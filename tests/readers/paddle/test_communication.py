@@ -24,7 +24,8 @@ def test_collectives_of_pir(read):
     (row,) = trace.meta["paddle"]["communication"]
     assert (row["operation"], row["ring"], row["tensors"]) == ("pd_op.all_reduce_", 36, ["%12"])
     assert trace.nodes["op"][row["node_id"]] == "pd_op.all_reduce_"
-    assert trace.meta["paddle"]["parallelism"]["dimensions"] == {"x": 2}
+    mesh = {"shape": [2], "process_ids": [0, 1], "dim_names": ["x"], "operations": 1}
+    assert trace.meta["paddle"]["parallelism"] == {"dimensions": {"x": 2}, "ranks": [0, 1], "meshes": [mesh]}
 
 
 def test_meshes_of_variables_count_no_operations(read):

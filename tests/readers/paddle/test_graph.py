@@ -37,8 +37,11 @@ def test_placeholders_keep_their_port_and_are_no_tensors(read):
 
 
 def test_attributes_that_are_variables_are_read(read):
-    found = [(tensor, slot) for _, tensor, op, slot in edges(read(WHILE)) if op == "slice"]
+    trace = read(WHILE)
+    found = [(tensor, slot) for _, tensor, op, slot in edges(trace) if op == "slice"]
     assert found == [("h", "Input"), ("cond_0", "ends"), ("x", "ends"), ("cond_0", "starts")]
+    (node,) = trace.nodes.loc[trace.nodes["op"] == "slice", "node_id"]
+    assert trace.edges.loc[trace.edges["dst"] == node, "dst_port"].tolist() == [0, 1, 2, 3]
 
 
 def test_what_a_block_takes_from_the_one_around_it_is_its_input(read):

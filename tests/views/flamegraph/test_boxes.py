@@ -43,3 +43,12 @@ def test_a_range_with_the_name_of_a_module_has_a_box_of_its_own() -> None:
 
 def test_no_ops_have_no_boxes() -> None:
     assert len(flame_boxes(make_ops())) == 0
+
+
+def test_what_another_thread_does_has_boxes_of_its_own() -> None:
+    """The backward pass runs on a thread of its own while the call that started it waits."""
+    call = {"op": "call", "total_time_us": 10.0, "self_time_us": 10.0}
+    beside = {"op": "mm", "parent_id": 0, "thread": 1, "total_time_us": 8.0, "self_time_us": 6.0}
+    inside = {"op": "launch", "parent_id": 1, "thread": 1, "total_time_us": 2.0, "self_time_us": 2.0}
+    boxes = flame_boxes(make_ops(call, beside, inside))
+    assert boxes[["op", "depth", "left_us"]].to_numpy().tolist() == [["call", 0, 0], ["mm", 0, 10], ["launch", 1, 10]]

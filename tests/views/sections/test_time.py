@@ -45,6 +45,10 @@ def test_kernels_repeats_and_memory_are_shown_where_they_were_recorded() -> None
     assert rows(timed_trace(), "Devices") == [["cuda:0", "1", "40.0 µs", "60.0 µs", "40.0 %"]]
     assert rows(timed_trace(), "Repeats of the step") == [["5 repeats", "100 µs", "4.00 µs", "97.0 µs"]]
     assert rows(timed_trace(), "Memory at its peak") == [["cpu", "2.50 KiB", "8.00 µs", "aten.mm.default"]]
+    assert rows(timed_trace(), "Held at the peak of memory") == [
+        ["fc", "cpu", "forward", "1", "2.00 KiB", "80.0 %"],
+        ["outside modules", "cpu", None, "1", "512 B", "20.0 %"],
+    ]
 
 
 def test_what_was_not_recorded_has_no_table() -> None:

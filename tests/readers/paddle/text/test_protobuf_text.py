@@ -101,3 +101,19 @@ def test_a_block_of_which_nothing_is_printed_is_one(read):
     trace = read("blocks {\n}\n" + PROTOBUF)
     rows = [(row["graph"], row["line"], row["operations"]) for row in trace.meta["paddle"]["blocks"]]
     assert rows == [("block 0", 1, 0), ("program 2 block 0", 3, 4)]
+
+
+def test_a_text_inside_a_record_begins_no_program_of_another_form(read):
+    text = "y = mul(inputs=[x]) { // block 0"
+    trace = read(PROTOBUF.replace('"mean"\n', f'"mean"\n    attrs {{\n      name: "a"\n      s: "{text}"\n    }}\n'))
+    assert trace.meta["source"] == "Paddle program: protobuf text"
+    assert [row["op"] for row in operations(trace)] == ["mul", "mean", "mul_grad", "sgd"]
+    assert attributes(trace, "mean")["a"] == text
+
+
+def test_a_program_without_a_prefix_has_none_of_the_one_before(read):
+    """A commented program is followed by another one, in which a `#` is junk."""
+    commented = "".join(f"# {line}" for line in PROTOBUF.splitlines(keepends=True))
+    trace = read(commented + PROTOBUF.replace('    type: "mean"\n', '    type: "mean"\n# is_target: true\n'))
+    assert [row["op"] for row in operations(trace)] == ["mul", "mean", "mul_grad", "sgd"] * 2
+    assert [row["text"] for row in trace.meta["skipped_lines"]] == ["# is_target: true"]
