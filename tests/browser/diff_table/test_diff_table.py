@@ -129,6 +129,7 @@ def test_a_plot_is_zoomed_by_dragging_and_by_keys_and_shown_whole_again(faulty: 
     faulty.row(0).click()
     faulty.wait_for_plots()
     plot, cells = faulty.detail.get_by_role("img", name="Heat map"), faulty.detail.locator(".nb-plot-cell")
+    cells.first.wait_for(state="attached")
     whole = cells.count()
     plot.scroll_into_view_if_needed()
     box = plot.bounding_box()
