@@ -11,9 +11,9 @@ from nbkit.devices.device import Device
 from nbkit.devices.measured_calls import MeasuredCalls
 from nbkit.schema import COSTS
 
-# It reads a number and makes no tensor.
+# tensor.item(): it makes no tensor, and takes less than to launch an op that does.
 ITEM = "aten._local_scalar_dense"
-# So many ops before one decide what it finds in the caches.
+# Which ops before one decide what it finds in the caches: the last, the one before that, and so on.
 BEFORE = range(1, 5)
 Floats = npt.NDArray[np.float64]
 COMPUTE, MEMORY, LAUNCH, COMMUNICATION = "compute", "memory", "launch", "communication"
