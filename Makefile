@@ -23,6 +23,8 @@ ONLY ?=
 # Which tests of make test-python and make test-cpus: all, or such as TIER="not full".
 TIER ?=
 .DEFAULT_GOAL := help
+# Python keeps what it compiled, as it does by default: tests start many processes that import the same.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help
 help:  ## this list
