@@ -8,7 +8,7 @@ WORKERS ?= $(shell getconf _NPROCESSORS_ONLN)
 PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 # What the choice of the recorder can change, and in full: not replay, graphs or times, which have no recorder, nor how opdiff
 # judges two tensors and runs the step a second time, which is in Python with both.
-RECORDED := $(addprefix tests/capture/,raw recorder frames step check calls diff distributed) tests/magics/options/test_optrace_options.py \
+RECORDED := $(addprefix tests/capture/,raw recorder frames step check calls diff distributed operators/capture) tests/magics/options/test_optrace_options.py \
   $(addprefix --ignore=tests/capture/diff/,shadow patterns kernels rechecks random)
 # What judges values: kernels that sum in another order must not change what is said.
 JUDGED := tests/numerics tests/simulated $(addprefix tests/capture/,diff check replay native)

@@ -1,6 +1,6 @@
 """Captures training steps, replays each in a fresh process, and counts the calls that are the same to the bit.
 
-For each step: the share of all aten calls, as a dispatch mode of its own counts them, that a fresh process repeats with
+For each step: the share of all aten calls, as torch's profiler counts them, that a fresh process repeats with
 the same bits, shapes, strides and aliases; every other call with its reason; the size of the folder over that of the
 different contents that ops read and wrote; and the time of capturing over that of optrace and a plain write of as many
 bytes to the same disk. Ends with status 1 if fewer than 99.5 % are the same or a folder is larger than 1.05 times.
@@ -14,6 +14,7 @@ import os
 import subprocess
 import sys
 import tempfile
+from collections import Counter
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from fnmatch import fnmatch
@@ -25,7 +26,7 @@ from typing import Any
 import torch
 
 import nbkit
-from bench.captured.counted import counted
+from bench.captured.counted import calls, unique_bytes
 from bench.captured.steps import STEPS, Step
 
 ROOT = Path(__file__).parents[1]
@@ -61,7 +62,7 @@ def measured(name: str) -> Result:
     """Captures a step and replays it elsewhere. The step has run once before: optimizers have their state."""
     with tempfile.TemporaryDirectory(dir=OUT.parent if OUT.parent.exists() else None) as place:
         folder = Path(place) / "calls"
-        calls, unique = counted(made(name))
+        reported, unique = calls(made(name)), unique_bytes(made(name))
         step = made(name)
         with nbkit.opcapture(folder) as trace:
             step()
@@ -71,9 +72,11 @@ def measured(name: str) -> Result:
         done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "PYTHONPATH": paths})
         if done.returncode:
             raise RuntimeError(f"replaying {name} ends with {done.returncode}: {done.stderr[-2000:]}")
-        result = {"name": name, "calls": calls, "unique": unique, "folder": size, "size": size / unique}
+        result = {"name": name, "calls": reported.total(), "unique": unique, "folder": size, "size": size / unique}
         result |= json.loads(done.stdout.splitlines()[-1])
         left = {reason: count for reason, count in trace.meta["skipped"].items() if reason.startswith("not captured")}
+        missing = reported - Counter(op.removeprefix("aten.") for op in trace.captures["op"])
+        left |= {f"{op}: reported by torch's profiler, not captured": count for op, count in missing.items()}
         result["reasons"] = {**left, **result["reasons"]}
         result |= times(name, folder, size)
     print(f"{name}: {result['same']} of {calls}, {result['size']:.3f} times", file=sys.stderr, flush=True)
@@ -94,7 +97,11 @@ def replayed(folder: str) -> Result:
     reasons = {
         f"{op}: {message}": int(count) for (op, message), count in other.groupby(["op", "message"]).size().items()
     }
-    return {"same": trace.meta["identical_calls"], "reasons": {**trace.meta["skipped"], **reasons}}
+    return {
+        "captured": trace.meta["captured_calls"],
+        "same": trace.meta["identical_calls"],
+        "reasons": {**trace.meta["skipped"], **reasons},
+    }
 
 
 def times(name: str, folder: Path, size: int) -> Result:

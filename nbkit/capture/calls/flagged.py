@@ -28,3 +28,8 @@ def flagged_calls(trace: Trace) -> frozenset[tuple[str, int]]:
     aten = ops[(ops["level"] == "aten") & (ops["thread"] == 0)]
     numbers = pd.Series(aten.groupby("op", sort=False).cumcount().to_numpy(), index=aten["op_id"])
     return frozenset((aten["op"].loc[op_id], int(numbers[op_id])) for op_id in flagged if op_id in numbers.index)
+
+
+def ran_under_a_mode(trace: Trace) -> bool:
+    """Returns whether a step was recorded under a dispatch mode: there autograd adds gradients by other calls."""
+    return "diffs" in trace.frames or trace.meta.get("recorder") == "python"

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any, NamedTuple
 from weakref import ref
+from zlib import crc32
 
 import numpy as np
 import torch
@@ -11,7 +12,7 @@ from torch import Tensor
 from nbkit.capture.calls.encode import NotCapturedError
 from nbkit.capture.raw.tensor_registry import PLAIN
 from nbkit.numerics.precision import Array
-from nbkit.trace.calls.writing import summed
+from nbkit.trace.calls.writing import CallWriter, summed
 
 # Kernels may choose by the alignment of an address, up to a line of the cache.
 ALIGNMENT = 64
@@ -22,14 +23,17 @@ MOST_CHECKED = 64
 # Below this size a content is written anew and compared, which takes no longer than its sum.
 TINY = 4096
 
+# Names a content that need not be stored, by the address and size of its storage and its bytes; None for all else.
+Reference = Callable[[int, int, Array], str | None]
 Span = tuple[int, int]  # first byte in a storage, and number of bytes
 
 
 class Memory(NamedTuple):
-    """Holds a storage as it can be read, and the device that it counts as being on."""
+    """Holds a storage as it can be read, the device that it counts as being on, and what tells it from others."""
 
-    storage: torch.UntypedStorage
+    storage: Any  # a torch.UntypedStorage, or the library's HeldStorage
     device: torch.device
+    key: int
 
     @property
     def size_bytes(self) -> int:
@@ -51,16 +55,16 @@ class Memory(NamedTuple):
 class _Bytes:
     """Shows numpy the memory of a storage. Tensor.numpy() would, too, but forbids torch to resize it afterwards."""
 
-    def __init__(self, storage: torch.UntypedStorage, start: int, count: int) -> None:
+    def __init__(self, storage: Any, start: int, count: int) -> None:
         self.storage = storage
         address = storage.data_ptr() + start
         self.__array_interface__ = {"data": (address, True), "shape": (count,), "typestr": "|u1", "version": 3}
 
 
-def memory_of(tensor: Tensor) -> Memory:
+def memory_of(tensor: Tensor, held: Callable[[Tensor], Any] | None = None) -> Memory:
     """Returns the memory of a dense tensor; of one that wraps another one (a device in Python) that of the inner one.
 
-    Raises NotCapturedError if it has none of its own.
+    `held` gives the storage of one on the CPU. Raises NotCapturedError if it has none of its own.
     """
     inner = tensor
     if type(tensor) not in PLAIN and hasattr(tensor, "__tensor_flatten__"):
@@ -69,9 +73,9 @@ def memory_of(tensor: Tensor) -> Memory:
             raise NotCapturedError(f"it has tensors of type {type(tensor).__name__}")
         inner = getattr(tensor, names[0])
     try:
-        storage = inner.untyped_storage()
+        storage: Any = inner.untyped_storage() if held is None or not inner.is_cpu else held(inner)
         if storage.data_ptr() or not storage.nbytes():
-            return Memory(storage, tensor.device)
+            return Memory(storage, tensor.device, id(storage) if held is None or not inner.is_cpu else storage.key)
     except (RuntimeError, NotImplementedError):
         pass
     raise NotCapturedError(f"it has tensors without memory of their own ({tensor.layout})".replace("torch.", ""))
@@ -97,32 +101,40 @@ class KnownContents:
     def __init__(
         self,
         put: Callable[[Array], str],
-        reference: Callable[[Memory, Array], str | None] = lambda memory, data: None,
+        reference: Reference | None = None,
     ) -> None:
         self.put, self.reference = put, reference
-        # By id of a storage: the storage, and by span name and sum.
+        # By what tells a storage from others: the storage, and by span name and sum.
         self.known: dict[int, tuple[Any, dict[Span, tuple[str, int]]]] = {}
 
     def name(self, memory: Memory, span: Span) -> str:
         """Returns the name of what the storage holds now."""
         data = memory.read(span)
         if len(data) <= TINY:
-            return self.reference(memory, data) or self.put(data)
-        entry = self._entry(memory.storage)
+            return self._referenced(memory, data) or self.put(data)
+        entry = self._entry(memory)
         known, total = entry.get(span), summed(data)
         if known is None or known[1] != total:
-            known = entry[span] = self.reference(memory, data) or self.put(data), total
+            known = entry[span] = self._referenced(memory, data) or self.put(data), total
         return known[0]
 
-    def whole(self, memory: Memory) -> str | None:
-        """Returns the name of the whole content, if it is stored; None if it is not known."""
+    def is_whole_known(self, memory: Memory) -> bool:
+        """Returns whether the whole content is stored, as it is now."""
         span = (0, memory.size_bytes)
-        known = self._entry(memory.storage).get(span)
-        return known[0] if known is not None and known[1] == summed(memory.read(span)) else None
+        known = self._entry(memory).get(span)
+        return known is not None and known[1] == summed(memory.read(span))
 
-    def changed(self, storage: torch.UntypedStorage) -> None:
-        """Notes that an op writes to a storage."""
-        self.known.pop(id(storage), None)
+    def __bool__(self) -> bool:
+        """Returns whether any is stored."""
+        return bool(self.known)
+
+    def memory(self, tensor: Tensor) -> Memory:
+        """Returns memory_of() a tensor."""
+        return memory_of(tensor)
+
+    def changed(self, memory: Memory) -> None:
+        """Notes that an op writes to a memory."""
+        self.known.pop(memory.key, None)
 
     def best_span(self, memory: Memory, used: Span, *, is_whole: bool) -> Span:
         """Returns what is stored of a storage of which a call uses a part."""
@@ -130,13 +142,51 @@ class KnownContents:
         if is_whole or size <= SMALL or size <= MOST_UNUSED * used[1]:
             return 0, size
         is_checked = size <= MOST_CHECKED * used[1]
-        return (0, size) if is_checked and self.whole(memory) is not None else used
+        return (0, size) if is_checked and self.is_whole_known(memory) else used
 
-    def _entry(self, storage: torch.UntypedStorage) -> dict[Span, tuple[str, int]]:
-        held = self.known.get(id(storage))
-        if held is None or held[0]() is not storage:
-            held = self.known[id(storage)] = (ref(storage), {})
+    def _referenced(self, memory: Memory, data: Array) -> str | None:
+        return self.reference and self.reference(memory.storage.data_ptr(), memory.size_bytes, data)
+
+    def _entry(self, memory: Memory) -> dict[Span, tuple[str, int]]:
+        held = self.known.get(memory.key)
+        if held is None or held[0]() is not memory.storage:
+            held = self.known[memory.key] = (ref(memory.storage), {})
         return held[1]
+
+
+class NativeContents(KnownContents):
+    """Has the contents of storages on the CPU named by the library (nbkit/capture/native/src/calls/contents.h)."""
+
+    def __init__(self, native: Any, writer: CallWriter, reference: Reference | None) -> None:
+        def named(address: int, size: int, data: memoryview) -> str | None:
+            return None if reference is None else reference(address, size, np.frombuffer(data, np.uint8))
+
+        self.held = native.HeldStorage
+        self.native = native.Contents(writer.store, writer.stored, crc32, None if reference is None else named)
+        super().__init__(self.native.put, reference)
+
+    def memory(self, tensor: Tensor) -> Memory:
+        return memory_of(tensor, self.held)
+
+    def name(self, memory: Memory, span: Span) -> str:
+        if not isinstance(memory.storage, self.held):
+            return super().name(memory, span)
+        name: str = self.native.name(memory.storage, *span)
+        return name
+
+    def changed(self, memory: Memory) -> None:
+        if isinstance(memory.storage, self.held):
+            self.native.changed(memory.storage)
+        else:
+            super().changed(memory)
+
+    def is_whole_known(self, memory: Memory) -> bool:
+        if not isinstance(memory.storage, self.held):
+            return super().is_whole_known(memory)
+        return bool(self.native.is_whole_known(memory.storage))
+
+    def __bool__(self) -> bool:
+        return bool(self.known) or len(self.native) > 0
 
 
 def union(spans: list[Span]) -> Span:

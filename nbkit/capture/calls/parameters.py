@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from nbkit.capture.calls.encode import NotCapturedError
-from nbkit.capture.calls.memory import Memory, memory_of
+from nbkit.capture.calls.memory import memory_of
 from nbkit.errors import OptionError
 from nbkit.numerics.precision import Array
 from nbkit.trace.calls.layout import reference_name
@@ -35,10 +35,10 @@ class ReferencedParameters:
             if memory.size_bytes == tensor.nbytes and tensor.is_contiguous():
                 self.names.setdefault(memory.storage.data_ptr(), name)
 
-    def reference(self, memory: Memory, data: Array) -> str | None:
-        """Returns the name of the whole content of a memory; None if it is no parameter's, or was written to since."""
-        name = self.names.get(memory.storage.data_ptr()) if self.names and memory.size_bytes else None
-        if name is None or len(data) != memory.size_bytes:
+    def reference(self, address: int, size: int, data: Array) -> str | None:
+        """Returns the name of the whole content of a storage; None if it is no parameter's, or was written to since."""
+        name = self.names.get(address) if size else None
+        if name is None or len(data) != size:
             return None
         now = crc32(data.data)
         return reference_name(name, now) if self.sums.setdefault(name, now) == now else None

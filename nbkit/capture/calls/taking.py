@@ -1,7 +1,7 @@
 """Makes the record of one call: what it reads from before it runs, what it returns and writes to from after."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,7 +10,7 @@ from torch import Tensor
 
 from nbkit.capture.calls.collectives import described
 from nbkit.capture.calls.encode import NotCapturedError, encoded
-from nbkit.capture.calls.memory import KnownContents, Memory, layout_parts, memory_of, span_of, state_bytes, union
+from nbkit.capture.calls.memory import KnownContents, Memory, layout_parts, span_of, state_bytes, union
 from nbkit.capture.recorder.op_forms import RESHAPING
 from nbkit.capture.replay.copies import all_tensors, tensors_in
 from nbkit.capture.replay.op_traits import UNINITIALISED, OpTraits, written_tensors
@@ -39,25 +39,29 @@ class Taken:
     traits: OpTraits
     arguments: tuple[Any, Any]
     record: Record
+    memory_of: Callable[[Tensor], Memory]
     memories: list[Memory] = field(default_factory=list)
     sizes: list[int] = field(default_factory=list)  # of the storages, when they were met
     spans: list[tuple[int, int]] = field(default_factory=list)  # what is stored of each
-    numbers: dict[int, int] = field(default_factory=dict)  # of storages by id
+    numbers: dict[int, int] = field(default_factory=dict)  # of storages by Memory.key
     inputs: dict[int, int] = field(default_factory=dict)  # of tensors by id
     known: dict[int, tuple[Tensor, Memory]] = field(default_factory=dict)  # of tensors by id
     input_storages: int = 0
     needs_values: bool = True
+    # Of a call that has run: what its inputs were named before, and the parts of their storages that were.
+    given_names: list[str] = field(default_factory=list)
+    given_spans: tuple[tuple[int, int], ...] = ()
 
     def memory(self, tensor: Tensor) -> Memory:
-        """Returns memory_of() a tensor, which takes a few microseconds the first time."""
+        """Returns the memory of a tensor, which takes a few microseconds the first time."""
         known = self.known.get(id(tensor))
         if known is None:
-            known = self.known[id(tensor)] = tensor, memory_of(tensor)
+            known = self.known[id(tensor)] = tensor, self.memory_of(tensor)
         return known[1]
 
     def number(self, tensor: Tensor) -> int:
         """Returns the number of the storage that a tensor lies in."""
-        return self.numbers[id(self.memory(tensor).storage)]
+        return self.numbers[self.memory(tensor).key]
 
 
 class CallTaker:
@@ -66,13 +70,27 @@ class CallTaker:
     def __init__(self, contents: KnownContents, normal_state: Record) -> None:
         self.contents, self.normal_state = contents, normal_state
 
-    def before(self, traits: OpTraits, args: Any, kwargs: Any, number: int, state: Record) -> Taken:
-        """Returns a call that is about to run; `state` is call_state(). Raises NotCapturedError, FullError, OSError."""
+    def before(
+        self,
+        traits: OpTraits,
+        args: Any,
+        kwargs: Any,
+        number: int,
+        state: Record,
+        given_names: Sequence[str] = (),
+        given_spans: tuple[tuple[int, int], ...] = (),
+    ) -> Taken:
+        """Returns a call that is about to run; `state` is call_state(). Raises NotCapturedError, FullError, OSError.
+
+        Of one that has run by now, its inputs have been named: the names, and the spans of their storages, are given.
+        """
         record: Record = {"op": traits.name, "number": number}
         state = {name: value for name, value in state.items() if self.normal_state.get(name) != value}
         if state:
             record["state"] = state
-        taken = Taken(traits, (args, kwargs), record | {"storages": [], "tensors": []})
+        record |= {"storages": [], "tensors": []}
+        memory_of = self.contents.memory
+        taken = Taken(traits, (args, kwargs), record, memory_of, given_names=[*given_names], given_spans=given_spans)
         tensors = all_tensors(args, kwargs)
         dense = list(_dense(tensors))
         # Sparse tensors are checked when they are made again, for which their indices must be there.
@@ -102,7 +120,7 @@ class CallTaker:
         record, written = taken.record, written_tensors(taken.traits, *taken.arguments)
         taken.known.clear()  # set_ gives a tensor other memory
         for tensor in _dense(written):
-            self.contents.changed(taken.memory(tensor).storage)
+            self.contents.changed(taken.memory(tensor))
         results = [*tensors_in(out), *written]
         known = len(taken.memories)
         self._place(taken, list(_dense(results)))
@@ -122,7 +140,7 @@ class CallTaker:
         self._take_results(taken, written, known)
         return record
 
-    def raised(self, taken: Taken, error: Exception) -> Record:
+    def raised(self, taken: Taken, error: BaseException) -> Record:
         """Returns the record of a call that raised."""
         return taken.record | {"raised": f"{type(error).__name__}: {first_line(error)}"}
 
@@ -131,7 +149,7 @@ class CallTaker:
         used: dict[int, list[tuple[int, int]]] = {}
         for tensor in tensors:
             memory = taken.memory(tensor)
-            number = taken.numbers.setdefault(id(memory.storage), len(taken.memories))
+            number = taken.numbers.setdefault(memory.key, len(taken.memories))
             if number == len(taken.memories):
                 taken.memories.append(memory)
                 taken.sizes.append(memory.size_bytes)
@@ -139,7 +157,10 @@ class CallTaker:
         for number in range(len(taken.spans), len(taken.memories)):
             memory = taken.memories[number]
             used_span, is_whole = union(used[number]), needs_no_values(taken.traits)
-            taken.spans.append(self.contents.best_span(memory, used_span, is_whole=is_whole))
+            if number < len(taken.given_spans):
+                taken.spans.append(taken.given_spans[number])
+            else:
+                taken.spans.append(self.contents.best_span(memory, used_span, is_whole=is_whole))
             storage: Record = {"bytes": taken.spans[number][1]}
             if memory.device.type != "cpu":
                 storage["device"] = str(memory.device)
@@ -194,7 +215,11 @@ class CallTaker:
         unread = self._unread(taken)
         for number, (memory, span) in enumerate(zip(taken.memories, taken.spans, strict=True)):
             if span[1] and number not in unread:
-                taken.record["storages"][number]["before"] = self.contents.name(memory, span)
+                self._name_before(taken, number, memory, span)
+
+    def _name_before(self, taken: Taken, number: int, memory: Memory, span: tuple[int, int]) -> None:
+        name = taken.given_names.pop(0) if taken.given_names else self.contents.name(memory, span)
+        taken.record["storages"][number]["before"] = name
 
     def _unread(self, taken: Taken) -> set[int]:
         """Returns the numbers of storages that the call overwrites without reading them."""
@@ -215,14 +240,19 @@ class CallTaker:
         if fresh and not taken.needs_values:  # a view that turned out to be a copy
             for number in range(taken.input_storages):
                 if taken.spans[number][1]:
-                    storages[number]["before"] = self.contents.name(taken.memories[number], taken.spans[number])
+                    self._name_before(taken, number, taken.memories[number], taken.spans[number])
         changed = {taken.number(tensor) for tensor in _dense(written)}
         for number in (*changed, *fresh):
-            memory, span = taken.memories[number], taken.spans[number]
-            if memory.size_bytes != taken.sizes[number]:  # the op has made room for its result
-                span = (0, memory.size_bytes)
+            memory = taken.memories[number]
+            span = span_after(taken, number)
             if span[1]:
                 storages[number]["after"] = self.contents.name(memory, span)
+
+
+def span_after(taken: Taken, number: int) -> tuple[int, int]:
+    """Returns the part of a storage whose content a record has `after` the call: all where the op has made room."""
+    size = taken.memories[number].size_bytes
+    return taken.spans[number] if size == taken.sizes[number] else (0, size)
 
 
 def _dense(tensors: list[Tensor]) -> Iterator[Tensor]:

@@ -20,7 +20,6 @@ from nbkit.capture.check.origins import BadTensor, from_outside, origin_of, unde
 from nbkit.capture.check.values import is_float, is_readable, largest, smallest_normal, values_of
 from nbkit.capture.raw.native_registry import NativeRegistry
 from nbkit.capture.raw.recording import Recording
-from nbkit.capture.raw.shards import has_dtensor
 from nbkit.capture.replay.copies import all_tensors, tensors_in
 from nbkit.capture.replay.isolated import timed_isolated
 from nbkit.capture.replay.op_traits import UNINITIALISED, OpTraits, traits_of, written_tensors
@@ -117,10 +116,6 @@ class Checker:
         """Returns whether what an op is about to write to was finite, for the library."""
         traits = traits_of(func)
         return self._ask(traits, args, kwargs, written_tensors(traits, args, kwargs))
-
-    def is_dtensor(self, tensor: Tensor) -> bool:
-        """Returns whether a tensor is a DTensor, of which the library looks at the shards."""
-        return has_dtensor([tensor])
 
     def look_at(self, func: Any, args: Any, kwargs: Any, out: Any, was_finite: bool) -> None:
         """Checks closely what the library calls unusual."""

@@ -72,6 +72,10 @@ class Interceptor(Observer):
         """Returns why this tool leaves the call alone; None where it takes it."""
         return None
 
+    def is_observing(self, recording: Recording) -> bool:
+        """Returns whether this tool takes the calls from torch's observer, which changes nothing of what runs."""
+        return False
+
     def before_each(self) -> None:
         """Is told of each op that is about to run, chosen or not."""
 
@@ -90,7 +94,8 @@ class Interceptor(Observer):
         module_scope = ModuleScope(recording, modules, self.selection)
         scope = CallScope(recording, module_scope, self.selection, self.phases, self.calls, api, self.leaves_out)
         self.mode = InterceptMode(recording, scope, self)
-        with self.mode:
+        # Where torch's observer tells of the calls, nothing is intercepted.
+        with self.mode.muted_warnings if self.is_observing(recording) else self.mode:
             if api is None:
                 yield
             else:
@@ -134,16 +139,20 @@ class InterceptMode(BelowMode):
         is_below = self.slot_of_shards == self.recording.ops.row_count
         if is_below and (is_shape_question(types) or traits.packet in UNINITIALISED):
             return func(*args, **kwargs)
+        call = Intercepted(self, traits, args, kwargs, self.recording.ops.row_count, 0)
+        return self.tool.run(call) if self.is_chosen(call) else call.run()
+
+    def is_chosen(self, call: Intercepted) -> bool:
+        """Numbers a call that is about to run; returns whether it is the tool's, and counts the reason if it is not."""
         self.tool.before_each()
-        reason = self.scope.why_not(traits)
-        number = self.scope.numbers[traits.name] - 1
-        call = Intercepted(self, traits, args, kwargs, self.recording.ops.row_count, number)
+        reason = self.scope.why_not(call.traits)
+        call.number = self.scope.numbers[call.traits.name] - 1
         reason = reason or _has_no_values(call.tensors()) or self.tool.refuses(call)
-        if reason is not None:
-            self.skipped[reason] += 1
-            self.tool.lets_run(call)
-            return call.run()
-        return self.tool.run(call)
+        if reason is None:
+            return True
+        self.skipped[reason] += 1
+        self.tool.lets_run(call)
+        return False
 
 
 def _has_no_values(tensors: list[Tensor]) -> str | None:

@@ -141,6 +141,7 @@ class Recording:
         # torch makes a Python object of a node at every question otherwise.
         self.last_node: tuple[Any, int, Any] = NO_NODE
         self.failed_slot: int | None = None  # row in ops of the call that raised
+        self.error: BaseException | None = None  # of the call that raised, where that ended the recording
         # When `sequence` of an op was read: within it, when autograd had just made its node, as in a dispatch mode;
         # after it, so that every node that autograd made for it is below; before it.
         self.sequence_read: Literal["within", "after", "before"] = "within" if native is None else "after"

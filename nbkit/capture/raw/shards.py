@@ -33,10 +33,15 @@ def is_shape_question(types: Any) -> bool:
     return any(issubclass(kind, FakeTensor) for kind in types)
 
 
+def is_dtensor(tensor: Tensor) -> bool:
+    """Returns whether a tensor is a DTensor."""
+    known = dtensor_type()
+    return known is not None and isinstance(tensor, known)
+
+
 def has_dtensor(tensors: Iterable[Tensor]) -> bool:
     """Returns whether one of these tensors is a DTensor."""
-    known = dtensor_type()
-    return known is not None and any(isinstance(tensor, known) for tensor in tensors)
+    return any(map(is_dtensor, tensors))
 
 
 def local_shard(tensor: Tensor) -> Tensor:

@@ -5,6 +5,7 @@ from typing import Any
 
 from nbkit.capture.raw.arguments import describe
 from nbkit.capture.raw.recording import Recording
+from nbkit.capture.raw.shards import is_dtensor
 from nbkit.capture.raw.source import ENGINE_CODE, is_user_code, node_location
 from nbkit.capture.recorder.observer import Observer
 from nbkit.capture.recorder.op_forms import is_hidden, is_reshaping
@@ -37,8 +38,13 @@ class ObservedOps:
         lend(native)
         if self.inner_ops:
             self.recording.sequence_read = "before"
-        (checker,) = [observer.native for observer in self.observers if observer.native is not None] or [None]
-        self.slot = native.observe(self.recording, self.on_range, self.inner_ops, self.in_all_threads, checker)
+        watching = [observer.native for observer in self.observers if observer.native is not None]
+        checker, capturer = (
+            next((one for one in watching if isinstance(one, kind)), None) for kind in (native.Checker, native.Capturer)
+        )
+        self.slot = native.observe(
+            self.recording, self.on_range, self.inner_ops, self.in_all_threads, checker, capturer
+        )
         return self
 
     def pause(self, paused: bool) -> None:
@@ -56,4 +62,4 @@ class ObservedOps:
 
 def lend(native: Any) -> None:
     """Gives the library what it asks of Python; it takes that once per process."""
-    native.install(is_hidden, is_reshaping, is_user_code, node_location, describe, ENGINE_CODE)
+    native.install(is_hidden, is_reshaping, is_user_code, node_location, describe, is_dtensor, ENGINE_CODE)

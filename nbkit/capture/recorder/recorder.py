@@ -142,6 +142,7 @@ class Recorder:
             removed.append(self.running.pop())
             removed[-1].exits.close()
         from_op = error is not None and came_from_op(error, self.recording)
+        self.recording.error = error if from_op else None
         own_failure = None if error is None else failed_at(error)
         if error is not None and is_outermost and own_failure is None:
             without_our_frames(error)

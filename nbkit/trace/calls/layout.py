@@ -35,7 +35,11 @@ def reference_name(name: str, checksum: int) -> str:
 
 def line_of(record: Record) -> bytes:
     """Returns the line of a call, with its end."""
-    text = encode(record).encode()
+    return line_of_text(encode(record).encode())
+
+
+def line_of_text(text: bytes) -> bytes:
+    """Returns the line of a call whose record is JSON text, with its end."""
     return b'{"crc32":"%08x","call":%b}\n' % (crc32(text), text)
 
 

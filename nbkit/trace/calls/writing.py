@@ -15,7 +15,7 @@ from safetensors.numpy import save_file
 from nbkit.errors import TraceError
 from nbkit.numerics.precision import Array
 from nbkit.trace.atomic_write import why_not, writing
-from nbkit.trace.calls.layout import CALLS, FORMAT, HEAD, PLACES, SHARD, VERSION, Record, line_of
+from nbkit.trace.calls.layout import CALLS, FORMAT, HEAD, PLACES, SHARD, VERSION, Record, encode, line_of_text
 
 # Contents from this size on have a file of their own, written from where they are; smaller ones wait together.
 LARGE, WAITING = 4 * 2**20, 16 * 2**20
@@ -53,23 +53,31 @@ class CallWriter:
         checksum = crc32(data.data)
         key = (len(data), checksum, summed(data))
         known = self._contents.get(key)
-        if known is not None and np.array_equal(self._stored(known), data):
+        if known is not None and np.array_equal(self.stored(known), data):
             return known
+        name = self._contents[key] = self.store(data, checksum)
+        return name
+
+    def store(self, data: Array | memoryview, checksum: int) -> str:
+        """Stores a content that is not there yet, of this CRC-32; returns its name. Raises FullError, OSError."""
         if self.size_bytes + len(data) > self.max_bytes:
             raise FullError
         name = f"{self.contents}-{checksum:08x}"
         self.contents += 1
-        self._contents[key] = name
         self.size_bytes += len(data)
         if len(data) >= LARGE:
-            self._write({name: data})
+            self._write({name: np.frombuffer(data, np.uint8)})
         else:
             self._wait(name, data)
         return name
 
     def add(self, record: Record) -> None:
         """Adds a call, all of whose values were put. Raises FullError, OSError."""
-        line = line_of(record)
+        self.add_text(encode(record).encode())
+
+    def add_text(self, text: bytes) -> None:
+        """Adds a call by the text of its record. Raises FullError, OSError."""
+        line = line_of_text(text)
         if self.size_bytes + len(line) > self.max_bytes:
             raise FullError
         self.size_bytes += len(line)
@@ -95,7 +103,7 @@ class CallWriter:
         with writing(self.folder / PLACES, "captured calls") as file:
             json.dump(places, file)
 
-    def _wait(self, name: str, data: Array) -> None:
+    def _wait(self, name: str, data: Array | memoryview) -> None:
         if self._filled + len(data) > WAITING:
             self.flush()
         if not len(self._buffer):
@@ -117,7 +125,8 @@ class CallWriter:
         self.shards += 1
         self._files.update(dict.fromkeys(contents, path))
 
-    def _stored(self, name: str) -> Array:
+    def stored(self, name: str) -> Array:
+        """Returns the bytes of a content that is stored."""
         if name in self._waiting:
             return self._waiting[name]
         path = self._files[name]

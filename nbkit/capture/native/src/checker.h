@@ -83,13 +83,7 @@ class Checker {
       : memory_(std::move(memory)),
         describe_(checker.attr("describe")),
         ask_about_(checker.attr("ask_about")),
-        look_at_(checker.attr("look_at")),
-        is_dtensor_(checker.attr("is_dtensor")) {}
-
-  // Whether a tensor is a DTensor, whose values lie in several processes.
-  bool is_dtensor(const at::Tensor& tensor) const {
-    return is_dtensor_(py::reinterpret_steal<py::object>(THPVariable_Wrap(tensor))).cast<bool>();
-  }
+        look_at_(checker.attr("look_at")) {}
 
   const CheckTraits& traits_of(const py::object& function) {
     static auto& known = *new std::unordered_map<PyObject*, CheckTraits>();
@@ -205,7 +199,7 @@ class Checker {
   }
 
   Memory memory_;
-  py::object describe_, ask_about_, look_at_, is_dtensor_;
+  py::object describe_, ask_about_, look_at_;
   size_t checked_ = 0;
   std::unordered_map<PyObject*, size_t> left_out_;
   std::vector<Span> spent_;

@@ -10,6 +10,7 @@
 #include <optional>
 #include <utility>
 
+#include "calls/capturer.h"
 #include "checker.h"
 #include "observed_op.h"
 #include "rows.h"
@@ -20,16 +21,17 @@ namespace nbkit {
 struct ObservedCall final : at::ObserverContext {
   ObservedOp* op = nullptr;  // null of a range
   bool in_autograd = false;  // whether a kernel of autograd's runs before the op's own
-  bool on_shards = false;    // whether opcheck looks at the ops that it runs on shards of DTensors, not at it
+  bool on_shards = false;    // whether opcheck and opcapture look at the ops that it runs on shards of DTensors, not at it
   std::optional<Call> call;  // the row; none of an op on shards
   std::optional<CheckedCall> checked;  // with opcheck
+  std::optional<CapturedCall> captured;  // with opcapture
   const at::Tensor reshaped;
   int exceptions = 0;
 
   explicit ObservedCall(ObservedOp* op, at::Tensor reshaped = {})
       : op(op), reshaped(std::move(reshaped)), exceptions(std::uncaught_exceptions()) {}
   ~ObservedCall() override {
-    if (call.has_value() || checked.has_value()) {  // its end was not reported: the recording was over by then
+    if (call.has_value() || checked.has_value() || captured.has_value()) {  // its end was not reported: the recording was over by then
       const Gil gil;
       forget();
     }
@@ -39,18 +41,21 @@ struct ObservedCall final : at::ObserverContext {
   void forget() {
     call.reset();
     checked.reset();
+    captured.reset();
   }
 };
 
 class Observed : Rows {
  public:
   // `takes_inner` records every call that torch reports, also those that composite ops and kernels make.
-  // `checker` is null without opcheck.
-  Observed(py::object recording, py::object on_range, bool takes_inner, std::shared_ptr<Checker> checker)
+  // `checker` is null without opcheck, `capturer` without opcapture.
+  Observed(py::object recording, py::object on_range, bool takes_inner, std::shared_ptr<Checker> checker,
+           std::shared_ptr<Capturer> capturer)
       : Rows(std::move(recording)),
         on_range_(std::move(on_range)),
         takes_inner_(takes_inner),
-        checker_(std::move(checker)) {}
+        checker_(std::move(checker)),
+        capturer_(std::move(capturer)) {}
 
   // Only in the thread whose optimizer steps are followed.
   std::unique_ptr<at::ObserverContext> begin_range() {
@@ -82,8 +87,8 @@ class Observed : Rows {
     }
     auto observed = begun(op, inputs, function);
     observed->in_autograd = op->is_autograds && effective.has_any(c10::autograd_dispatch_keyset);
-    observed->on_shards = checker_ != nullptr && on_shards(inputs);
-    if (checker_ != nullptr && !observed->on_shards) {
+    observed->on_shards = (checker_ != nullptr || capturer_ != nullptr) && on_shards(inputs);
+    if (!observed->on_shards) {
       begin_look(*observed, function);
     }
     observed->call->start = now_ns();
@@ -122,9 +127,7 @@ class Observed : Rows {
       return nullptr;
     }
     auto observed = std::make_unique<ObservedCall>(op);
-    if (!checker_->traits_of(op->traits.function).is_uninitialised) {  // memory for fakes, mostly
-      begin_look(*observed, function);
-    }
+    begin_look(*observed, function, true);
     return observed;
   }
 
@@ -136,9 +139,7 @@ class Observed : Rows {
     const OpTraits& traits = observed.op->traits;
     const bool has_failed = std::uncaught_exceptions() > observed.exceptions;
     if (!observed.call.has_value()) {
-      if (!has_failed) {
-        end_look(observed, function.outputs());
-      }
+      end_look(observed, function, has_failed);
       observed.forget();
       return;
     }
@@ -149,10 +150,10 @@ class Observed : Rows {
     if (observed.reshaped.defined()) {
       guarded("metadata not read again", [&] { recording_.attr("registry").attr("forget")(observed.reshaped); });
     }
+    end_look(observed, function, has_failed);
     if (has_failed) {
       fail(traits, *observed.call);
     } else {
-      end_look(observed, function.outputs());
       finish(traits, *observed.call, function.outputs());
     }
     observed.forget();
@@ -175,24 +176,43 @@ class Observed : Rows {
     return observed;
   }
 
-  void begin_look(ObservedCall& observed, const at::RecordFunction& function) {
-    guarded("not looked at: arguments unknown to the recorder", [&] {
-      const py::object& name = observed.op->traits.function;
-      checker_->begin(observed.checked.emplace(observed.op->op, name, checker_->traits_of(name)), function.inputs());
-    });
-  }
-
-  void end_look(ObservedCall& observed, c10::ArrayRef<c10::IValue> results) {
-    if (observed.checked.has_value()) {
-      guarded("not looked at: results unknown to the recorder", [&] {
-        checker_->end(*observed.checked, results.slice(results.size() - observed.op->traits.returns));
+  void begin_look(ObservedCall& observed, const at::RecordFunction& function, bool is_on_shard = false) {
+    const py::object& name = observed.op->traits.function;
+    // Memory on shards is for fakes, mostly.
+    if (checker_ != nullptr && !(is_on_shard && checker_->traits_of(name).is_uninitialised)) {
+      guarded("not looked at: arguments unknown to the recorder", [&] {
+        checker_->begin(observed.checked.emplace(observed.op->op, name, checker_->traits_of(name)), function.inputs());
+      });
+    }
+    if (capturer_ != nullptr && !(is_on_shard && capturer_->traits_of(name).is_uninitialised)) {
+      guarded("not captured: arguments unknown to the recorder", [&] {
+        capturer_->begin(observed.captured.emplace(observed.op->op, name, capturer_->traits_of(name)), function.inputs());
       });
     }
   }
 
-  bool on_shards(const Inputs& inputs) const {
-    return std::any_of(inputs.begin(), inputs.end(), [&](const Input& input) {
-      return input.tensor->key_set().has(c10::DispatchKey::Python) && checker_->is_dtensor(*input.tensor);
+  void end_look(ObservedCall& observed, const at::RecordFunction& function, bool has_failed) {
+    if (observed.checked.has_value() && !has_failed) {
+      guarded("not looked at: results unknown to the recorder",
+              [&] { checker_->end(*observed.checked, results_of(observed, function)); });
+    }
+    if (observed.captured.has_value()) {
+      guarded("not captured: results unknown to the recorder", [&] {
+        has_failed ? capturer_->fail(*observed.captured)
+                   : capturer_->end(*observed.captured, results_of(observed, function));
+      });
+    }
+  }
+
+  static c10::ArrayRef<c10::IValue> results_of(const ObservedCall& observed, const at::RecordFunction& function) {
+    const c10::ArrayRef<c10::IValue> stack = function.outputs();
+    return stack.slice(stack.size() - observed.op->traits.returns);
+  }
+
+  static bool on_shards(const Inputs& inputs) {
+    return std::any_of(inputs.begin(), inputs.end(), [](const Input& input) {
+      return input.tensor->key_set().has(c10::DispatchKey::Python) &&
+             python->is_dtensor(py::reinterpret_steal<py::object>(THPVariable_Wrap(*input.tensor))).cast<bool>();
     });
   }
 
@@ -252,6 +272,7 @@ class Observed : Rows {
   py::object on_range_;
   bool takes_inner_;
   std::shared_ptr<Checker> checker_;
+  std::shared_ptr<Capturer> capturer_;
   ska::flat_hash_map<const char*, std::unique_ptr<ObservedOp>> ops_met_;
 };
 

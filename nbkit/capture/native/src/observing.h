@@ -147,11 +147,12 @@ constexpr auto slot_functions = functions_of(std::make_index_sequence<most_obser
 // Begins to observe in this thread and those that autograd runs for it, or in all threads; returns what unobserve() takes,
 // -1 where as many recordings are on as can be.
 inline int64_t observe(py::object recording, py::object on_range, bool takes_inner, bool in_all_threads,
-                       std::shared_ptr<Checker> checker) {
+                       std::shared_ptr<Checker> checker, std::shared_ptr<Capturer> capturer) {
   for (size_t number = 0; number < most_observed; ++number) {
     Slot& slot = slots()[number];
     if (slot.observed == nullptr) {
-      slot.observed = std::make_shared<Observed>(std::move(recording), std::move(on_range), takes_inner, std::move(checker));
+      slot.observed = std::make_shared<Observed>(std::move(recording), std::move(on_range), takes_inner, std::move(checker),
+                                                 std::move(capturer));
       slot.takes_inner = takes_inner;
       slot.handle = slot_functions[number].add(in_all_threads);
       return static_cast<int64_t>(number);

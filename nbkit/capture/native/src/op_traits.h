@@ -22,6 +22,7 @@ struct Python {
   py::object current_node;
   py::object function_base;  // what the nodes of custom Functions derive from
   py::object describe;       // of an op and its arguments: what is written of those that are no tensors
+  py::object is_dtensor;     // of a tensor: whether its values lie in several processes
   py::object engine_code;    // of the frame in which the main thread waits for a backward pass
 };
 inline Python* python = nullptr;

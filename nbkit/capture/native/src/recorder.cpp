@@ -11,7 +11,7 @@ namespace nbkit {
 
 // What Python lends, once per process.
 void install(py::object is_hidden, py::object is_reshaping, py::object is_user_code, py::object node_location,
-             py::object describe, py::object engine_code) {
+             py::object describe, py::object is_dtensor, py::object engine_code) {
   if (python != nullptr) {
     return;
   }
@@ -23,6 +23,7 @@ void install(py::object is_hidden, py::object is_reshaping, py::object is_user_c
                       torch_c.attr("_current_autograd_node"),
                       torch_c.attr("_FunctionBase"),
                       std::move(describe),
+                      std::move(is_dtensor),
                       std::move(engine_code)};
 }
 
@@ -59,6 +60,26 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, module) {
   py::class_<Checker, std::shared_ptr<Checker>>(module, "Checker")
       .def(py::init<const Memory&, py::object>())
       .def("counts", &Checker::counts);
+  py::class_<HeldStorage>(module, "HeldStorage")
+      .def(py::init([](const at::Tensor& tensor) { return HeldStorage{tensor.storage()}; }))
+      .def("nbytes", [](const HeldStorage& held) { return held.storage.nbytes(); })
+      .def("data_ptr", [](const HeldStorage& held) { return reinterpret_cast<uintptr_t>(held.storage.data()); })
+      .def_property_readonly("device", [](const HeldStorage& held) { return held.storage.device(); })
+      .def_property_readonly("key", [](const HeldStorage& held) {
+        return reinterpret_cast<uintptr_t>(held.storage.unsafeGetStorageImpl());
+      });
+  py::class_<Contents, std::shared_ptr<Contents>>(module, "Contents")
+      .def(py::init<py::object, py::object, py::object, py::object>())
+      .def("put", &Contents::put_buffer)
+      .def("name", [](Contents& contents, const HeldStorage& held, int64_t start,
+                      int64_t count) { return contents.name(held.storage, {start, count}); })
+      .def("is_whole_known", [](Contents& contents, const HeldStorage& held) { return contents.is_whole_known(held.storage); })
+      .def("changed", [](Contents& contents, const HeldStorage& held) { contents.changed(held.storage); })
+      .def("__len__", &Contents::count);
+  py::class_<Capturer, std::shared_ptr<Capturer>>(module, "Capturer")
+      .def(py::init<const py::object&>())
+      .def("ask_each", &Capturer::ask_each)
+      .def("spent", &Capturer::spent);
   py::class_<ApiCalls, std::shared_ptr<ApiCalls>>(module, "ApiCalls")
       .def(py::init([](py::object recording, py::object method_wrapper, py::object gradient, py::object op_overload,
                        py::object capture, py::object resetting, py::object watched) {

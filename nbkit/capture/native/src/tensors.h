@@ -37,17 +37,21 @@ inline bool has_plain_memory(const at::Tensor& tensor) {
   return (impl->key_set().raw_repr() & ~plain_keys) == 0 && impl->has_storage() && !impl->has_symbolic_sizes_strides();
 }
 
+// The Python object of a tensor, borrowed; null of most, which have none.
+inline PyObject* object_of(const at::Tensor& tensor) {
+#if TORCH_VERSION_MAJOR * 100 + TORCH_VERSION_MINOR >= 210  // 2.10
+  return tensor.unsafeGetTensorImpl()->pyobj_slot()->load_pyobj();
+#else
+  return tensor.unsafeGetTensorImpl()->pyobj_slot()->_unchecked_untagged_pyobj();
+#endif
+}
+
 // Whether all that is to be known of a tensor follows from its sizes, strides, dtype and storage. Needs the GIL.
 inline bool is_plain(const at::Tensor& tensor) {
   if (!has_plain_memory(tensor)) {
     return false;
   }
-  // Most have no Python object; one that has may be of a subclass that only Python knows.
-#if TORCH_VERSION_MAJOR * 100 + TORCH_VERSION_MINOR >= 210  // 2.10
-  PyObject* object = tensor.unsafeGetTensorImpl()->pyobj_slot()->load_pyobj();
-#else
-  PyObject* object = tensor.unsafeGetTensorImpl()->pyobj_slot()->_unchecked_untagged_pyobj();
-#endif
+  PyObject* object = object_of(tensor);  // it may be of a subclass that only Python knows
   return object == nullptr || THPVariable_CheckExact(object);
 }
 

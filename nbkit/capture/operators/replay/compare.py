@@ -143,12 +143,12 @@ def _other_alias(ran: Ran, actual: Tensor, number: int) -> str | None:
 
 def _storage(tensor: Tensor) -> int:
     try:
-        return id(memory_of(tensor).storage)
+        return memory_of(tensor).key
     except NotCapturedError:
         return 0
 
 
-def _base(tensor: Tensor) -> torch.UntypedStorage:
+def _base(tensor: Tensor) -> Any:
     return memory_of(tensor).storage
 
 

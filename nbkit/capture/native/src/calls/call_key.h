@@ -1,0 +1,169 @@
+// What the record of a call follows from, but for values: its arguments, the shapes and places of its tensors, what is set.
+// Calls with the same key have records that differ in their number and in the names of contents alone.
+#pragma once
+
+#include <ATen/autocast_mode.h>
+#include <ATen/core/ivalue.h>
+#include <ATen/Context.h>
+#include <ATen/Parallel.h>
+#include <c10/core/GradMode.h>
+#include <c10/core/InferenceMode.h>
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+#include <vector>
+
+#include "../arguments.h"
+#include "contents.h"
+#include "../tensors.h"
+
+namespace nbkit {
+
+// What nbkit/capture/calls/state.py reads.
+inline void append_state(Key& key) {
+  const auto& context = at::globalContext();
+  const bool is_cast = at::autocast::is_autocast_enabled(at::kCPU);
+  key.push_back((c10::GradMode::is_enabled() ? 1 : 0) | (c10::InferenceMode::is_enabled() ? 2 : 0) |
+                (context.deterministicAlgorithms() ? 4 : 0) | (is_cast ? 8 : 0) |
+                static_cast<int64_t>(context.float32MatmulPrecision()) << 8);
+  key.push_back(static_cast<int64_t>(c10::get_default_dtype_as_scalartype()) |
+                (is_cast ? static_cast<int64_t>(at::autocast::get_autocast_dtype(at::kCPU)) << 8 : 0));
+  key.push_back(at::get_num_threads());
+}
+
+// The key of one call, and the storages that its tensors lie in, in the order in which they are met.
+class CallKey {
+ public:
+  // Sizes as in nbkit/capture/calls/memory.py.
+  static constexpr int64_t alignment = 64, small = 64 << 10, most_unused = 4, most_checked = 64;
+
+  Key key;
+  std::vector<c10::Storage> storages;
+  bool is_usual = true;  // else it has what Python has to look at: other layouts, devices and types, generators
+
+  void add(const c10::IValue& value) {
+    if (value.isTensor()) {
+      add_tensor(value.toTensor());
+    } else if (value.isInt()) {
+      push(integer, value.toInt());
+    } else if (value.isBool()) {
+      push(truth, value.toBool());
+    } else if (value.isDouble()) {
+      push(real, bits(value.toDouble()));
+    } else if (value.isNone()) {
+      key.push_back(none);
+    } else if (value.isList()) {
+      const auto items = value.toListRef();
+      push(list, static_cast<int64_t>(items.size()));
+      for (const c10::IValue& item : items) {
+        add(item);
+      }
+    } else if (value.isDevice()) {
+      const c10::Device given = value.toDevice();
+      push(device, (static_cast<int64_t>(given.type()) << 8) | static_cast<uint8_t>(given.index()));
+    } else if (value.isString()) {
+      const std::string& given = value.toStringRef();
+      push(text, static_cast<int64_t>(given.size()));
+      key.insert(key.end(), given.begin(), given.end());
+    } else {
+      is_usual = false;
+    }
+  }
+
+  void add_tensor(const at::Tensor& tensor) {
+    if (!tensor.defined()) {
+      key.push_back(none);
+      return;
+    }
+    if (!is_plain(tensor) || !tensor.device().is_cpu()) {
+      is_usual = false;
+      return;
+    }
+    if (is_number(tensor)) {
+      add_number(tensor);
+      return;
+    }
+    const c10::Storage& storage = tensor.storage();
+    if (storage.data() == nullptr && storage.nbytes() > 0) {
+      is_usual = false;
+      return;
+    }
+    push(plain, static_cast<int64_t>(number_of(storage, tensor)));
+    key.push_back((tensor.is_conj() ? 1 : 0) | (tensor.is_neg() ? 2 : 0) | static_cast<int64_t>(tensor.scalar_type()) << 8);
+    key.push_back(tensor.storage_offset());
+    key.push_back(tensor.dim());
+    key.insert(key.end(), tensor.sizes().begin(), tensor.sizes().end());
+    key.insert(key.end(), tensor.strides().begin(), tensor.strides().end());
+  }
+
+  // The sizes of the storages from a number on, and of those of which a part may do, whether the whole is stored.
+  void add_sizes(size_t first, bool takes_whole, Contents& contents) {
+    for (size_t number = 0; number < storages.size(); ++number) {
+      const auto size = static_cast<int64_t>(storages[number].nbytes());
+      key.push_back(size);
+      const int64_t count = std::max<int64_t>(used_[number].second - used_[number].first, 0);
+      if (number >= first && !takes_whole && size > small && size > most_unused * count) {
+        key.push_back(size <= most_checked * count && contents.is_whole_known(storages[number]));
+      }
+    }
+  }
+
+ private:
+  enum Tag : int64_t { none, plain, number, list, integer, real, truth, text, device };
+
+  size_t number_of(const c10::Storage& storage, const at::Tensor& tensor) {
+    size_t found = 0;
+    while (found < storages.size() && storages[found].unsafeGetStorageImpl() != storage.unsafeGetStorageImpl()) {
+      ++found;
+    }
+    if (found == storages.size()) {
+      storages.push_back(storage);
+      used_.emplace_back(std::numeric_limits<int64_t>::max(), 0);
+    }
+    if (tensor.numel() > 0) {
+      const auto size = static_cast<int64_t>(tensor.element_size());
+      const int64_t first = tensor.storage_offset() * size;
+      int64_t last = 0;
+      for (int64_t axis = 0; axis < tensor.dim(); ++axis) {
+        last += (tensor.size(axis) - 1) * tensor.stride(axis);
+      }
+      auto& [start, end] = used_[found];
+      start = std::min(start, first - first % alignment);
+      end = std::max(end, first + (last + 1) * size);
+    }
+    return found;
+  }
+
+  void add_number(const at::Tensor& tensor) {
+    push(number, static_cast<int64_t>(tensor.scalar_type()));
+    switch (tensor.scalar_type()) {
+      case c10::ScalarType::Double:
+        key.push_back(bits(*tensor.const_data_ptr<double>()));
+        break;
+      case c10::ScalarType::Long:
+        key.push_back(*tensor.const_data_ptr<int64_t>());
+        break;
+      case c10::ScalarType::Bool:
+        key.push_back(*tensor.const_data_ptr<bool>());
+        break;
+      default:
+        is_usual = false;
+    }
+  }
+
+  void push(Tag tag, int64_t value) {
+    key.push_back(tag);
+    key.push_back(value);
+  }
+
+  static int64_t bits(double value) {
+    int64_t result;
+    std::memcpy(&result, &value, sizeof(result));
+    return result;
+  }
+
+  std::vector<std::pair<int64_t, int64_t>> used_;  // of each storage, the first byte and the one after the last
+};
+
+}  // namespace nbkit

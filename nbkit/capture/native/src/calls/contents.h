@@ -1,0 +1,166 @@
+// The contents of the memory that captured calls read and write: which are stored already. As KnownContents and CallWriter in
+// Python (nbkit/capture/calls/memory.py, nbkit/trace/calls/writing.py), which store what is new.
+#pragma once
+
+#include <c10/core/Storage.h>
+#include <c10/util/flat_hash_map.h>
+#include <pybind11/pybind11.h>
+#include <torch/csrc/DynamicTypes.h>
+#include <torch/csrc/utils/pybind.h>
+
+#include <array>
+#include <cstring>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace nbkit {
+
+namespace py = pybind11;
+
+// A storage in the hands of Python for the time of a call: with an object of its own, as tensor.untyped_storage() gives it,
+// autograd would no longer add gradients in place.
+struct HeldStorage {
+  c10::Storage storage;
+};
+
+// First byte in a storage, and number of bytes.
+struct Part {
+  int64_t start = 0, count = 0;
+  bool operator<(const Part& other) const { return std::pair(start, count) < std::pair(other.start, other.count); }
+};
+
+// Sums words of 8 bytes, which tells most changes at the speed of memory; as summed() in Python.
+inline int64_t summed(const char* data, size_t size) {
+  std::array<uint64_t, 4> sums{}, words;
+  size_t at = 0;
+  for (; at + sizeof(words) <= size; at += sizeof(words)) {
+    std::memcpy(words.data(), data + at, sizeof(words));
+    for (size_t lane = 0; lane < words.size(); ++lane) {
+      sums[lane] += words[lane];
+    }
+  }
+  uint64_t total = sums[0] + sums[1] + sums[2] + sums[3];
+  for (; at + sizeof(uint64_t) <= size; at += sizeof(uint64_t)) {
+    uint64_t word;
+    std::memcpy(&word, data + at, sizeof(word));
+    total += word;
+  }
+  uint64_t rest = 0;
+  std::memcpy(&rest, data + at, size - at);
+  return static_cast<int64_t>(total ^ rest);
+}
+
+class Contents {
+ public:
+  // `store` takes bytes, as a memoryview, and their checksum, and gives them a name; `stored` gives the bytes of a name.
+  // `reference` names what need not be stored, by the number of a storage's address; None where all is.
+  Contents(py::object store, py::object stored, py::object checksum, py::object reference)
+      : store_(std::move(store)),
+        stored_(std::move(stored)),
+        checksum_(std::move(checksum)),
+        reference_(std::move(reference)) {}
+
+  // The name of bytes, which are stored unless they are.
+  py::object put(const char* data, size_t size) { return put(data, size, summed(data, size)); }
+
+  py::object put_buffer(const py::buffer& buffer) {
+    const py::buffer_info info = buffer.request();
+    return put(static_cast<const char*>(info.ptr), static_cast<size_t>(info.size * info.itemsize));
+  }
+
+  // The name of what a storage on the CPU holds now.
+  py::object name(const c10::Storage& storage, Part part) {
+    const char* data = static_cast<const char*>(storage.data()) + part.start;
+    const auto size = static_cast<size_t>(part.count);
+    const int64_t sum = summed(data, size);
+    if (part.count <= tiny) {  // to store it anew, and to compare, takes no longer than to look it up
+      py::object known = reference(storage, data, size);
+      return known.is_none() ? put(data, size, sum) : known;
+    }
+    Known& known = entry(storage);
+    auto found = known.parts.find(part);
+    if (found == known.parts.end() || found->second.second != sum) {
+      py::object name = reference(storage, data, size);
+      known.parts[part] = {name.is_none() ? put(data, size, sum) : name, sum};
+      found = known.parts.find(part);
+    }
+    return found->second.first;
+  }
+
+  // Whether the whole content is stored, as it is now.
+  bool is_whole_known(const c10::Storage& storage) {
+    const auto size = static_cast<int64_t>(storage.nbytes());
+    const auto& parts = entry(storage).parts;
+    const auto found = parts.find({0, size});
+    return found != parts.end() &&
+           found->second.second == summed(static_cast<const char*>(storage.data()), storage.nbytes());
+  }
+
+  // Notes that an op writes to a storage.
+  void changed(const c10::Storage& storage) { known_.erase(storage.unsafeGetStorageImpl()); }
+
+  size_t count() const { return known_.size(); }
+
+ private:
+  static constexpr int64_t tiny = 4096;
+  struct Known {
+    c10::weak_intrusive_ptr<c10::StorageImpl> storage;
+    std::map<Part, std::pair<py::object, int64_t>> parts;  // name and sum
+  };
+  struct Stored {
+    size_t size;
+    int64_t sum;
+    py::object name;
+  };
+
+  py::object put(const char* data, size_t size, int64_t sum) {
+    const auto view = py::memoryview::from_memory(data, static_cast<py::ssize_t>(size));
+    const auto checksum = checksum_(view).cast<uint32_t>();
+    auto& alike = stored_by_checksum_[checksum];
+    for (const Stored& one : alike) {
+      if (one.size == size && one.sum == sum) {
+        const py::buffer bytes = stored_(one.name);
+        if (std::memcmp(bytes.request().ptr, data, size) == 0) {
+          return one.name;
+        }
+        break;  // as Python, which keeps one of a kind
+      }
+    }
+    py::object name = store_(view, checksum);
+    alike.push_back({size, sum, name});
+    return name;
+  }
+
+  py::object reference(const c10::Storage& storage, const char* data, size_t size) {
+    if (reference_.is_none()) {
+      return py::none();
+    }
+    return reference_(reinterpret_cast<uintptr_t>(storage.data()), storage.nbytes(),
+                      py::memoryview::from_memory(data, static_cast<py::ssize_t>(size)));
+  }
+
+  Known& entry(const c10::Storage& storage) {
+    c10::StorageImpl* impl = storage.unsafeGetStorageImpl();
+    auto found = known_.find(impl);
+    // The address of a storage cannot come back while a weak reference to it is held.
+    if (found == known_.end()) {
+      if (known_.size() >= most_) {
+        for (auto one = known_.begin(); one != known_.end();) {
+          one = one->second.storage.expired() ? known_.erase(one) : std::next(one);
+        }
+        most_ = 2 * known_.size() + 1000;
+      }
+      found = known_.emplace(impl, Known{storage.getWeakStorageImpl(), {}}).first;
+    }
+    return found->second;
+  }
+
+  py::object store_, stored_, checksum_, reference_;
+  ska::flat_hash_map<c10::StorageImpl*, Known> known_;
+  ska::flat_hash_map<uint32_t, std::vector<Stored>> stored_by_checksum_;
+  size_t most_ = 1000;
+};
+
+}  // namespace nbkit

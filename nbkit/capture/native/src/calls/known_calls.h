@@ -1,0 +1,91 @@
+// What is known of an op's calls: the text of their records, by what these follow from.
+#pragma once
+
+#include <algorithm>
+#include <string>
+#include <tuple>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "../tensors.h"
+#include "contents.h"
+
+namespace nbkit {
+
+// The part of a storage whose content a record names; the storage by its number in the call.
+using NamedPart = std::pair<size_t, Part>;
+using NamedParts = std::vector<NamedPart>;
+
+// The text of a record without what differs from call to call: its number, and the names of contents.
+struct RecordText {
+  std::vector<std::string> texts;
+  std::vector<int64_t> between;  // what stands between two of these: the place of a name, -1 for the number
+  NamedParts after;
+
+  std::string with(int64_t number, const std::vector<py::object>& names, const py::object& encode) const {
+    std::string text;
+    for (size_t place = 0; place < between.size(); ++place) {
+      text += texts[place];
+      text += between[place] < 0 ? std::to_string(number) : quoted(names[static_cast<size_t>(between[place])], encode);
+    }
+    return text + texts.back();
+  }
+
+ private:
+  // As JSON; `encode` is Python's, for what needs more than quotes: a parameter may have any name.
+  static std::string quoted(const py::object& name, const py::object& encode) {
+    const auto text = name.cast<std::string>();
+    const bool is_simple = std::all_of(text.begin(), text.end(), [](char one) {
+      return one >= ' ' && one <= '~' && one != '"' && one != '\\';
+    });
+    return is_simple ? '"' + text + '"' : encode(name).cast<std::string>();
+  }
+};
+
+// What is known of calls that begin alike.
+struct KnownCalls {
+  NamedParts before;
+  py::object spans;  // of the storages of its inputs, for Python
+  std::unordered_map<Key, RecordText, KeyHash> by_end;
+};
+
+// What is the same at every call of an op; from ObservedCalls.describe() in Python.
+struct CaptureTraits {
+  bool is_uninitialised;
+  bool is_usual;          // its record follows from arguments, what is set, and values
+  bool takes_whole;       // storages are told by their whole size: what it does follows from shapes alone
+  std::vector<size_t> written;  // arguments it writes to
+  py::object name;
+  std::unordered_map<Key, KnownCalls, KeyHash> known;
+
+  // Keeps the record of a call, which Python has made of it, for those with the same keys; `calls` is what is known of
+  // those that begin alike, null if nothing is.
+  void learn(KnownCalls* calls, const Key& begun, Key ended, const py::object& learned) {
+    using Parts = std::vector<std::tuple<size_t, int64_t, int64_t>>;
+    auto [before, spans, after, texts, between] =
+        learned.cast<std::tuple<Parts, py::object, Parts, std::vector<std::string>, std::vector<int64_t>>>();
+    if (calls == nullptr && known.size() < most_known) {
+      calls = &known[begun];
+      calls->before = parts_of(before);
+      calls->spans = spans;
+    }
+    // Names have their places in the text by what is named before.
+    if (calls != nullptr && calls->by_end.size() < most_known && calls->before.size() == before.size()) {
+      calls->by_end[std::move(ended)] = RecordText{std::move(texts), std::move(between), parts_of(after)};
+    }
+  }
+
+ private:
+  static constexpr size_t most_known = 500;  // numbers that differ from call to call make a kind each
+
+  static NamedParts parts_of(const std::vector<std::tuple<size_t, int64_t, int64_t>>& parts) {
+    NamedParts found;
+    for (const auto& [storage, start, count] : parts) {
+      found.push_back({storage, {start, count}});
+    }
+    return found;
+  }
+};
+
+}  // namespace nbkit

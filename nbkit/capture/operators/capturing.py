@@ -1,0 +1,266 @@
+"""Saves chosen calls of a recording in a folder: what each reads from before it runs, and what it leaves after."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from nbkit import units
+from nbkit.capture.calls.collectives import RUNS, is_waited_for, works
+from nbkit.capture.calls.encode import NotCapturedError
+from nbkit.capture.calls.memory import KnownContents, NativeContents, Span
+from nbkit.capture.calls.parameters import Parameters, ReferencedParameters
+from nbkit.capture.calls.state import call_state
+from nbkit.capture.calls.taking import CallTaker, Taken
+from nbkit.capture.frames.build import machine_text, now_text, versions
+from nbkit.capture.frames.selection import Selection
+from nbkit.capture.operators.copies import is_plain
+from nbkit.capture.operators.intercept import Intercepted, InterceptMode, Interceptor
+from nbkit.capture.operators.observed_calls import ObservedCalls
+from nbkit.capture.raw.recording import Recording
+from nbkit.capture.recorder.observer import Frames, Meta
+from nbkit.capture.replay.op_traits import COLLECTIVES, MARKERS, OpTraits, written_tensors
+from nbkit.capture.scope.call_numbers import CallNumbers
+from nbkit.capture.scope.phases import EVERY_PHASE
+from nbkit.capture.step.module_calls import ModuleCalls
+from nbkit.errors import first_line
+from nbkit.patterns import Patterns
+from nbkit.schema import CAPTURES
+from nbkit.trace.calls.layout import Record
+from nbkit.trace.calls.reading import PLACE_COLUMNS
+from nbkit.trace.calls.writing import CallWriter, FullError
+from nbkit.trace.trace import Trace
+
+MAX_BYTES = 4 * 2**30
+
+
+@dataclass
+class Running:
+    """Holds a collective that may not have completed; its record once it has, empty if it could not be taken."""
+
+    call: Intercepted
+    taken: Taken
+    out: Any
+    record: Record | None = None
+
+    def is_completed(self) -> bool:
+        """Returns whether its results are there, at the next op of the step or later."""
+        return is_waited_for(self.call.traits.func, self.call.args) or all(
+            work.is_completed() for work in works(self.out)
+        )
+
+
+class Capturing(Interceptor):
+    """Saves chosen calls; adds the frame `captures`."""
+
+    only: frozenset[tuple[str, int]] | None = None
+    max_bytes = MAX_BYTES
+    parameters: Parameters | None = None
+    intercepts = False  # under a dispatch mode, though torch's observer could tell of the calls
+    observed: ObservedCalls | None = None
+
+    def __init__(self, folder: Path, selection: Selection, phases: Patterns = None, calls: CallNumbers = None) -> None:
+        super().__init__(selection, phases, calls)
+        self.folder = folder
+
+    @contextmanager
+    def below(self, recording: Recording, modules: ModuleCalls) -> Iterator[None]:
+        state = call_state()
+        head = {"created": now_text(), "versions": versions(), "machine": machine_text(), "state": state}
+        self.writer = CallWriter(self.folder, head, self.max_bytes)
+        library: Any = recording.native if self.is_observing(recording) else None
+        self.contents = self._contents(library)
+        self.taker = CallTaker(self.contents, state)
+        self.rows: list[tuple[int, str, int, str | None]] = []  # slot, op, number, what it raised
+        self.stopped: str | None = None
+        self.running: list[Running] = []
+        with super().below(recording, modules):
+            if isinstance(self.contents, NativeContents):
+                self.observed = ObservedCalls(self, self.contents)
+                self.native = library.Capturer(self.observed)
+                self._ask_each()
+            yield
+
+    def _contents(self, native: Any) -> KnownContents:
+        reference = ReferencedParameters(self.parameters).reference if self.parameters is not None else None
+        return (
+            KnownContents(self.writer.put, reference)
+            if native is None
+            else NativeContents(native, self.writer, reference)
+        )
+
+    def _ask_each(self) -> None:
+        """Tells the library whether each call is chosen here; else all are captured."""
+        if self.native is not None:
+            is_chosen = self.selection != Selection() or self.phases != EVERY_PHASE or self.calls is not None
+            self.native.ask_each(
+                is_chosen or self.only is not None or self.stopped is not None or len(self.running) > 0
+            )
+
+    def is_observing(self, recording: Recording) -> bool:
+        return recording.native is not None and not self.intercepts
+
+    def leaves_out(self, traits: OpTraits) -> str | None:
+        if not hasattr(traits.func, "_schema"):
+            return traits.leave_out
+        if traits.func.namespace in MARKERS | COLLECTIVES and traits.name not in RUNS:
+            return traits.leave_out
+        return None
+
+    def skipped(self, reason: str) -> str:
+        return f"not captured: {reason}"
+
+    def refuses(self, call: Intercepted) -> str | None:
+        if self.stopped is not None:
+            return self.stopped
+        if self.only is not None and (call.traits.name, call.number) not in self.only:
+            return "calls that only= does not name"
+        return None if all(map(is_plain, call.tensors())) else "tensor subclasses"
+
+    def lets_run(self, call: Intercepted) -> None:
+        self._complete(call.mode)
+        if call.traits.is_writing and self.contents:
+            call.mode.isolated(lambda: self._forget_written(call), lambda error: None)
+
+    def run(self, call: Intercepted) -> Any:
+        taken = self.begin(call)
+        try:
+            out = call.run()
+        except Exception as error:
+            if taken is not None:
+                self.raised(call, taken, error)
+            raise
+        if taken is not None:
+            self.end(call, taken, out)
+        return out
+
+    def begin(self, call: Intercepted) -> Taken | None:
+        """Takes what a chosen call reads from, before it runs; returns None where it cannot be captured."""
+        self._complete(call.mode)
+        state = call_state()
+        arguments = call.traits, call.args, call.kwargs, call.number, state
+        taken: Taken | None = call.mode.isolated(lambda: self.taker.before(*arguments), self._trouble(call))
+        if taken is None:
+            self.lets_run(call)
+        return taken
+
+    def begin_again(self, call: Intercepted, names: list[str], spans: tuple[Span, ...]) -> Taken | None:
+        """Returns what begin() would have, of a call that has run; its inputs and the parts of them have been named."""
+        arguments = call.traits, call.args, call.kwargs, call.number, call_state(), names, spans
+        taken: Taken | None = call.mode.isolated(lambda: self.taker.before(*arguments), self._trouble(call))
+        return taken
+
+    def end(self, call: Intercepted, taken: Taken, out: Any) -> Record | None:
+        """Saves a call that has run, with what it has returned and written to; returns its record if it is complete."""
+        if call.traits.name in RUNS:
+            self.running.append(Running(call, taken, out))
+            self._ask_each()
+            return None
+        record: Record | None = call.mode.isolated(
+            lambda: self._add(call, self.taker.after(taken, out)), self._trouble(call)
+        )
+        return record
+
+    def add_text(self, text: bytes, slot: int, op: str, number: int) -> None:
+        """Adds a record that the library has made."""
+        self.writer.add_text(text)
+        self.rows.append((slot, op, number, None))
+
+    def trouble(self, call: Intercepted, error: Exception) -> None:
+        """Counts a call that could not be saved."""
+        self._trouble(call)(error)
+
+    def raised(self, call: Intercepted, taken: Taken, error: BaseException) -> None:
+        """Saves a call that has raised."""
+        call.mode.isolated(lambda: self._add(call, self.taker.raised(taken, error)), self._trouble(call))
+
+    def _complete(self, mode: InterceptMode) -> None:
+        """Saves the collectives that have completed, in their order; before anything else writes to their results."""
+        for one in self.running:
+            if one.record is None and one.is_completed():
+                one.record = mode.isolated(lambda: self.taker.after(one.taken, one.out), self._trouble(one.call)) or {}  # noqa: B023
+        while self.running and (record := self.running[0].record) is not None:
+            self._add_completed(self.running.pop(0), record)
+            self._ask_each()
+
+    def _add_completed(self, one: Running, record: Record) -> None:
+        if record:
+            one.call.mode.isolated(lambda: self._add(one.call, record), self._trouble(one.call))
+
+    def progress(self) -> str:
+        return f"{units.counted(len(self.rows), 'call')} captured, {units.data_size(self.writer.size_bytes)}"
+
+    def frames(self, trace: Trace, ops: pd.DataFrame, op_ids: np.ndarray) -> tuple[Frames, Meta]:
+        if self.observed is not None:
+            self.observed.ended(self.recording.error)
+            self.recording.spent.add_all(self.native.spent())
+        self._complete(self.mode)
+        for one in self.running:
+            if one.record is None:
+                self.mode.skipped["collectives that had not completed when the recording ended"] += 1
+            else:
+                self._add_completed(one, one.record)
+        super().frames(trace, ops, op_ids)
+        ids = self.op_ids([slot for slot, *_ in self.rows], op_ids)
+        columns = {name: ops[name].array.take(ids, allow_fill=True) for name in PLACE_COLUMNS[1:]}
+        names = [op for _, op, _, _ in self.rows]
+        # Autograd calls some ops that torch's observer does not report: they stand in the op that they follow.
+        is_own = ops["op"].array.take(ids, allow_fill=True) == np.array(names, dtype=object)
+        frame = CAPTURES.frame(
+            {
+                "op_id": np.where(np.asarray(is_own, bool), ids, -1),
+                "op": names,
+                **columns,
+                "call": [number for _, _, number, _ in self.rows],
+                "record": range(len(ids)),
+                "raised": [raised for *_, raised in self.rows],
+            }
+        )
+        notes = [self.stopped] if self.stopped is not None else []
+        try:
+            self.writer.close({name: _plain(frame[name]) for name in PLACE_COLUMNS})
+        except Exception as error:  # the step has run, and its trace is not to be lost with the folder
+            notes.append(f"The captured calls could not be written to {self.folder}: {first_line(error)}.")
+        meta = {
+            "folder": self.folder.name,  # a report goes to others, and paths tell of this machine
+            "captured_calls": len(frame),
+            "captured_bytes": self.writer.size_bytes,
+            "notes": notes,
+        }
+        return {"captures": frame}, meta
+
+    def forget(self) -> None:
+        super().forget()
+        self.native = self.observed = None
+        del self.writer, self.contents, self.taker, self.rows, self.running
+
+    def _add(self, call: Intercepted, record: Record) -> Record:
+        self.writer.add(record)
+        self.rows.append((call.slot, call.traits.name, call.number, record.get("raised")))
+        return record
+
+    def _trouble(self, call: Intercepted) -> Any:
+        def tell(error: Exception) -> None:
+            if isinstance(error, FullError):
+                self.stopped = f"max_bytes={self.max_bytes:,} is used up"
+            elif isinstance(error, OSError):
+                self.stopped = f"the folder cannot be written to ({error.strerror or first_line(error)})"
+            reason = self.stopped or str(error)
+            if not isinstance(error, FullError | OSError | NotCapturedError):
+                reason = f"{call.traits.name}: {type(error).__name__}: {first_line(error)}"
+            call.mode.skipped[reason] += 1
+            self._ask_each()
+
+        return tell
+
+    def _forget_written(self, call: Intercepted) -> None:
+        for tensor in written_tensors(call.traits, call.args, call.kwargs):
+            self.contents.changed(self.contents.memory(tensor))
+
+
+def _plain(column: pd.Series) -> list[Any]:
+    return [None if pd.isna(value) else value for value in column.tolist()]

@@ -1,0 +1,200 @@
+"""What the library records of a call is what Python records of it; and what runs is what runs without a recording."""
+
+import re
+from collections import Counter
+
+import pytest
+import torch
+from torch import nn
+from torch.utils.checkpoint import checkpoint
+
+import nbkit
+from bench.captured.counted import calls
+from nbkit.capture.native.library import library
+from nbkit.capture.operators.capturing import Capturing
+from nbkit.capture.operators.observed_calls import CAUGHT
+from tests.capture.operators.folders import captured, problems, records, training_step
+
+pytestmark = pytest.mark.skipif(library() is None, reason="torch's observer needs the native recorder")
+
+
+def recurrent():
+    model = nn.GRU(5, 8, batch_first=True)
+    x = torch.randn(3, 6, 5)
+    return lambda: model(x)[0].sum().backward()
+
+
+def parts_of_large_memory():
+    base = torch.randn(64, 1024)  # 256 KB
+    few, most = base[3, :16], base[8:]
+
+    def step():
+        few.mul(2)
+        most.add(1)
+        few.mul(3)
+        few.add_(1)
+        few.mul(2)
+        torch.cat([few, base[5, :16]])
+        base.sum()
+        few.mul(2)
+
+    return step
+
+
+def sizes_by_values():
+    x = torch.tensor([0.0, 1.0, 2.0, 0.0])
+
+    def step():
+        for value in range(3):
+            (x > value).nonzero()
+            x[x > value].sum().item()
+
+    return step
+
+
+def settings():
+    layer, x = nn.Linear(8, 8), torch.randn(4, 8)
+
+    def step():
+        with torch.autocast("cpu", torch.bfloat16):
+            checkpoint(layer, x, use_reentrant=False).sum().backward()
+        with torch.inference_mode():
+            layer(x)
+        with torch.no_grad():
+            layer(x)
+        torch.clamp(x, min=0).flatten()[2:7].view(5).t().contiguous().index_fill_(0, torch.tensor([1]), 2.5)
+        torch.scalar_tensor(2, dtype=torch.float64).to(torch.complex64).conj().clone()
+        torch._foreach_add_([x[0], x[1]], 1.0)
+        x[:0].add_(1), x.expand(2, 4, 8).sum((0, 1)), x.resize_(2, 16).neg_()
+
+    return step
+
+
+def saved(folder, **options):
+    """The records of a folder, with checksums for contents: their numbers tell which was stored first."""
+    return [re.sub(r"'\d+-([0-9a-f]{8})'", r"\1", str(record)) for record in records(folder)]
+
+
+@pytest.mark.parametrize("make", [training_step, recurrent, parts_of_large_memory, sizes_by_values, settings])
+def test_the_library_records_what_python_records(tmp_path, monkeypatch, make):
+    def made(name):
+        torch.manual_seed(0)
+        step = make()
+        torch.manual_seed(1)
+        trace = captured(tmp_path / name, step)
+        # Checkpoints end a call that runs again once all that is needed is there.
+        assert {n for n in trace.meta["skipped"] if n.startswith("not captured")} <= {f"not captured: {CAUGHT}"}
+        return trace
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Capturing, "_ask_each", lambda self: None)  # each call is Python's
+        by_python = made("python")
+    made("learned")
+    by_library = made("library")
+    assert saved(tmp_path / "library") == saved(tmp_path / "learned") == saved(tmp_path / "python")
+    columns = ["op", "call", "op_id", "module", "phase", "source"]
+    assert by_library.captures[columns].equals(by_python.captures[columns])
+    replay = nbkit.opreplay(tmp_path / "library")
+    assert problems(replay) == [] and replay.meta["identical_calls"] == len(by_library.captures) > 5
+
+
+def test_what_runs_is_what_runs_without_a_recording(tmp_path):
+    def step():
+        x = torch.ones(4, requires_grad=True)
+        first, second = x * 2, x * 3
+        (first * second + first.exp() + second.exp()).sum().backward()
+
+    captured(tmp_path / "calls", step)
+    found = Counter(op.removeprefix("aten.") for op in captured(tmp_path / "calls", step).captures["op"])
+    assert found == calls(step) and found["add_.Tensor"] > 0  # gradients are added in place
+
+
+def test_calls_that_opdiff_found_wrong_are_found_again_though_a_mode_changes_what_runs(tmp_path):
+    def step():
+        x = torch.ones(4, requires_grad=True)
+        (x * 2 + x * 3).sum().backward()
+
+    with nbkit.opdiff() as flagged:
+        step()
+    ops, diffs = flagged.ops, flagged.frames["diffs"]
+    summed = ops.index[(ops["op"] == "aten.add.Tensor") & (ops["phase"] == "backward")]
+    diffs.loc[diffs["op_id"].isin(summed), "status"] = "mismatch"
+    trace = captured(tmp_path / "calls", step, only=flagged)
+    assert trace.captures[["op", "phase"]].to_numpy().tolist() == [["aten.add.Tensor", "backward"]]
+
+
+def test_parameters_can_be_made_in_the_step(tmp_path):
+    for _ in range(2):
+        made = []
+        captured(tmp_path / "calls", lambda made=made: made.append(nn.Linear(3, 2)))
+        assert isinstance(made[0].weight, nn.Parameter)
+    ops = {record["op"] for record in records(tmp_path / "calls")}
+    assert {"aten.empty.memory_format", "aten.uniform_.default", "aten.detach.default"} <= ops
+
+
+def test_a_call_whose_error_the_step_caught_is_counted(tmp_path):
+    def step():
+        for _ in range(2):
+            with pytest.raises(RuntimeError):
+                torch.ones(2, 3) @ torch.ones(2, 3)
+        torch.ones(2) * 2
+
+    for _ in range(2):
+        trace = captured(tmp_path / "calls", step)
+        assert trace.meta["skipped"][f"not captured: {CAUGHT}"] == 2
+        assert trace.captures["op"].tolist().count("aten.mm.default") == 0
+
+
+def test_the_call_whose_error_ends_the_step_is_kept_though_others_follow_it(tmp_path):
+    a, b = torch.ones(2, 3), torch.ones(3, 2)
+    with pytest.raises(RuntimeError), nbkit.opcapture(tmp_path / "calls") as trace:
+        a @ b
+        a @ a
+    kept = records(tmp_path / "calls")[-1]
+    assert kept["raised"].startswith("RuntimeError: mat1 and mat2") and kept["number"] == 1
+    assert trace.captures["raised"].iloc[-1] == kept["raised"]
+
+
+def test_a_full_folder_stops_the_library_as_well(tmp_path):
+    x = torch.ones(1000)
+
+    def step():
+        for number in range(20):
+            x * (number + 0.5)
+
+    captured(tmp_path / "calls", step)
+    trace = captured(tmp_path / "calls", step, max_bytes=30_000)
+    count = len(trace.captures)
+    assert 3 < count < 20 and len(records(tmp_path / "calls")) == count
+    assert trace.meta["skipped"]["not captured: max_bytes=30,000 is used up"] == 20 - count
+    assert nbkit.opreplay(tmp_path / "calls").meta["identical_calls"] == count
+
+
+def test_parameters_of_any_name_are_referred_to(tmp_path):
+    weights = {'a "name"\\ ö': torch.randn(40, 40)}
+
+    def step():
+        weights['a "name"\\ ö'].exp()
+
+    for _ in range(2):
+        captured(tmp_path / "calls", step, parameters=weights)
+        (record,) = records(tmp_path / "calls")
+        assert record["storages"][0]["before"].endswith('a "name"\\ ö')
+        assert nbkit.opreplay(tmp_path / "calls", parameters=weights).meta["identical_calls"] == 1
+
+
+def test_memory_that_no_op_has_written_to_is_seen_to_have_changed(tmp_path):
+    x = torch.zeros(5000)
+    outside = x.numpy()
+
+    def step():
+        x.exp()
+        outside[7] = 1.0
+        x.exp()
+
+    for _ in range(2):
+        outside[7] = 0.0
+        captured(tmp_path / "calls", step)
+        before, after = (record["storages"][0]["before"] for record in records(tmp_path / "calls"))
+        assert before != after
+        assert nbkit.opreplay(tmp_path / "calls").meta["identical_calls"] == 2
