@@ -166,3 +166,36 @@ def test_what_cancels_is_no_divergence():
 
     assert first_divergence(align(summed(np.float32, 0.0), summed(np.float64, 3e-18))) is None
     assert first_divergence(align(summed(np.float32, 0.0), summed(np.float64, 0.1))) is not None
+
+
+def test_nan_that_one_side_alone_makes_begins_there_though_nothing_can_run_again():
+    steps = [("x", None, [], X), ("a", "Neg", ["x"], -X)]
+
+    def run(b: np.ndarray):
+        return execution(*steps, ("b", "Softmax", ["a"], b), ("c", "Neg", ["b"], -b))
+
+    broken = np.tanh(X)
+    broken[1] = np.nan
+    first = first_divergence(align(run(np.tanh(X)), run(broken)))
+    assert (first["left"]["name"], first["right"]["name"], first["kind"]) == ("b", "b", "nan")
+    assert first_divergence(align(run(broken), run(broken))) is None
+
+
+def test_a_weight_that_is_off_by_more_than_its_rounding_is_where_it_begins():
+    """By less than what may add up from layer to layer; what is made of it differs, too."""
+
+    def run(weight: np.ndarray):
+        steps = [
+            ("x", None, [], X),
+            ("layer.weight", None, [], weight),
+            ("y", "Mul", ["x", "layer.weight"], X * weight),
+        ]
+        return execution(*steps, ("z", "Neg", ["y"], -X * weight), ops=OPS)
+
+    rounded, other = (run((W * np.float64(factor)).astype(np.float32)) for factor in (1 + 2e-7, 1 + 3e-5))
+    found = align(run(W), rounded)
+    assert first_divergence(found) is None and set(alignment_frame(found)["mark"]) == {"="}
+    found = align(run(W), other)
+    first, marks = first_divergence(found), alignment_frame(found).set_index("name")["mark"]
+    assert first["right"]["name"] == "layer.weight" and np.isclose(first["error"], 3e-5, rtol=0.01)
+    assert marks["x"] == "=" and "=" not in [*marks[["layer.weight", "y", "z"]]]

@@ -81,3 +81,11 @@ def test_unrelated_block_has_no_kind(seed):
     one = faulty()
     assert kind_of(noisy(one, 1e-3, seed)) is None
     assert kind_of(replace(one, right=one.left + randn(2, 16, 32, seed=60 + seed))) is None
+
+
+def test_a_residual_before_a_product_is_named():
+    steps = [piece("mlp", randn(2, 16, 32, seed=6)), piece("sum", X + randn(2, 16, 32, seed=6))]
+    inputs = [piece("x", X), parameter("up.w", UP)]
+    kind = kind_of(region(steps[1].value @ UP.T, X @ UP.T, inputs, left_ops=steps))
+    assert kind is not None and kind.name == "missing_residual" and kind.explained < 1e-3
+    assert kind.message == "The right one lacks mlp, which the left one adds."
