@@ -157,6 +157,20 @@ def test_a_factor_of_scores_that_are_no_product_is_read_from_the_width_of_the_va
     assert "0.353553 times those of the left one, 1/sqrt(8)." in kind.message
 
 
+@pytest.mark.parametrize(
+    ("changes", "name", "words"),
+    [
+        ({"scale": 0.125}, "scale", "0.353553 times those of the left one"),
+        ({"q": K, "k": Q}, "swapped_operands", "takes q and k in the place of each other"),
+    ],
+)
+def test_fault_is_named_in_probabilities_themselves(changes, name, words):
+    left, right = (fused(mask=causal(16), **each)[1][-1].value for each in ({}, changes))
+    kind = kind_of(region(left, right, [piece("q", Q), piece("k", K)], left_ops=fused(mask=causal(16))[1][:-1]))
+    assert kind is not None and kind.name == name
+    assert words in kind.message
+
+
 def test_values_of_merged_heads_are_told_beside_those_of_other_shapes():
     (left, steps), (right, _) = fused(), fused(scale=0.125)
     merged = V.swapaxes(1, 2).reshape(2, 16, 32)
