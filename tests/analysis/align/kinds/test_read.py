@@ -57,3 +57,22 @@ def test_a_norm_before_a_block_and_one_behind_its_sum_are_named(is_reshaped):
     first = first_divergence(align(behind, before))
     assert (first["left"]["name"], first["right"]["name"], first["kind"]) == ("n", "n", "norm_place")
     assert "The right one normalizes what the block reads, the left one the sum behind it." in first["message"]
+
+
+def test_a_number_that_one_side_computes_is_named_by_what_is_done_with_it():
+    def moved(number: float, *, is_computed: bool):
+        half = np.array(number, np.float32)
+        made: list[Step] = [("half", "Constant", [], half)]
+        if is_computed:
+            made = [("of", "Constant", [], np.arctanh(half)), ("half", "Tanh", ["of"], np.tanh(np.arctanh(half)))]
+        value = X @ W + made[-1][3]
+        return execution(
+            *START, *made, ("y", "Add", ["e", "half"], value), ("z", "Tanh", ["y"], np.tanh(value)), ops=OPS
+        )
+
+    left = moved(0.5, is_computed=False)
+    assert first_divergence(align(left, moved(0.5, is_computed=True))) is None
+    first = first_divergence(align(left, moved(0.25, is_computed=True)))
+    assert (first["left"]["name"], first["right"]["name"], first["kind"]) == ("y", "y", "argument")
+    assert "The number that Add reads is 0.5 on the left, 0.25 on the right." in first["message"]
+    assert first["kind_explained"] < 1e-3
