@@ -84,7 +84,7 @@ def test_unrelated_block_has_no_kind(seed):
     assert kind_of(replace(one, right=one.left + randn(2, 16, 32, seed=60 + seed))) is None
 
 
-@pytest.mark.parametrize("carry", [lambda rows: rows @ UP.T, lambda rows: rows * OTHER], ids=["product", "factor"])
+@pytest.mark.parametrize("carry", [lambda rows: rows * OTHER, lambda rows: rows @ UP.T], ids=["factor", "product"])
 def test_a_residual_before_a_step_that_is_known_is_named(carry):
     steps = [piece("mlp", randn(2, 16, 32, seed=6)), piece("sum", X + randn(2, 16, 32, seed=6))]
     inputs = [piece("x", X), piece("other", OTHER), parameter("up.w", UP)]

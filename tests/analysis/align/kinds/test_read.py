@@ -37,7 +37,7 @@ def run(*ops: tuple[str, str, list[str]]):
     return execution(*steps, ops=OPS)
 
 
-@pytest.mark.parametrize("is_reshaped", [False, True])
+@pytest.mark.parametrize("is_reshaped", [True, False])
 def test_a_norm_before_a_block_and_one_behind_its_sum_are_named(is_reshaped):
     last = ("c", "Reshape", ["s"]) if is_reshaped else ("c", "Mul", ["s", "norm.weight"])
     read = "c" if is_reshaped else "s"
