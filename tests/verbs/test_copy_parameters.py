@@ -155,6 +155,18 @@ def test_what_fits_in_two_ways_is_left_as_it_is():
     assert "these fit equally well: layers.a.weight, as it is; layers.b.weight, as it is." in said(trace)[0]
 
 
+def test_what_one_alone_fits_is_left_as_it_is_where_others_have_no_place():
+    def linears(*more: nn.Module):
+        return nn.Sequential(*more, nn.Linear(8, 8, bias=False), nn.Linear(8, 8, bias=False))
+
+    left, right = seeded(linears(Block()), 0), seeded(linears(), 1)
+    before = right[0].weight.clone()
+    trace = copied(left, right)
+    assert torch.equal(right[0].weight, before) and pairs(trace) == {"1.weight": ("1.weight", "as it is")}
+    reason = "right 0.weight (8, 8) was left as it is: it is not clear that it is 0.first.weight, as it is."
+    assert said(trace)[0] == reason
+
+
 def test_names_decide_where_values_do_not():
     left, right = seeded(Sum("a", "b"), 0), seeded(Sum("b", "a"), 1)
     trace = copied(left, right)

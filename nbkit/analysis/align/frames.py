@@ -5,7 +5,6 @@ from collections.abc import Iterator, Mapping
 from math import prod
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from nbkit.analysis.align.align import Alignment
@@ -244,8 +243,3 @@ def graph_frames(execution: Execution, graph: str) -> dict[str, pd.DataFrame]:
 def module_of_result(kind: str, name: str, module: str | None) -> str | None:
     """Returns the module of a node: of a parameter or buffer the one that its path says."""
     return name.rpartition(".")[0] if kind in ("parameter", "buffer") and module is None and "." in name else module
-
-
-def as_number(value: float | None) -> float | None:
-    """Returns a number as meta holds it; null for NaN."""
-    return None if value is None or np.isnan(value) else float(value)

@@ -1,6 +1,7 @@
 """Aligning two made executions: where they first diverge, what is local, what is inside a fused op."""
 
 import numpy as np
+import pytest
 
 from nbkit.analysis.align.align import align
 from nbkit.analysis.align.first_divergence import first_divergence
@@ -166,3 +167,78 @@ def test_what_cancels_is_no_divergence():
 
     assert first_divergence(align(summed(np.float32, 0.0), summed(np.float64, 3e-18))) is None
     assert first_divergence(align(summed(np.float32, 0.0), summed(np.float64, 0.1))) is not None
+
+
+def test_nan_that_one_side_alone_makes_begins_there_though_nothing_can_run_again():
+    steps = [("x", None, [], X), ("a", "Neg", ["x"], -X)]
+
+    def run(b: np.ndarray):
+        return execution(*steps, ("b", "Softmax", ["a"], b), ("c", "Neg", ["b"], -b))
+
+    broken = np.tanh(X)
+    broken[1] = np.nan
+    first = first_divergence(align(run(np.tanh(X)), run(broken)))
+    assert (first["left"]["name"], first["right"]["name"], first["kind"]) == ("b", "b", "nan")
+    assert first_divergence(align(run(broken), run(broken))) is None
+
+
+def test_a_weight_that_is_off_by_more_than_its_rounding_is_where_it_begins():
+    """By less than what may add up from layer to layer; what is made of it differs, too."""
+
+    def run(weight: np.ndarray):
+        steps = [
+            ("x", None, [], X),
+            ("layer.weight", None, [], weight),
+            ("y", "Mul", ["x", "layer.weight"], X * weight),
+        ]
+        return execution(*steps, ("z", "Neg", ["y"], -X * weight), ops=OPS)
+
+    rounded, other = (run((W * np.float64(factor)).astype(np.float32)) for factor in (1 + 2e-7, 1 + 3e-5))
+    found = align(run(W), rounded)
+    assert first_divergence(found) is None and set(alignment_frame(found)["mark"]) == {"="}
+    found = align(run(W), other)
+    first, marks = first_divergence(found), alignment_frame(found).set_index("name")["mark"]
+    assert first["right"]["name"] == "layer.weight" and np.isclose(first["error"], 3e-5, rtol=0.01)
+    assert marks["x"] == "=" and "=" not in [*marks[["layer.weight", "y", "z"]]]
+
+
+@pytest.mark.parametrize("shape", [(4, 12), (4, 2, 6)])
+def test_a_fused_product_that_is_wrong_in_one_part_is_where_it_begins(shape):
+    """Its other part agrees, and the weights do: not the slice is wrong, but what it is taken of."""
+    q, k = numbers(2, 6, 6), numbers(3, 6, 6)
+    ops = {"MatMul": np.matmul, "Tanh": np.tanh, "Mul": np.multiply}
+    two = execution(
+        ("x", None, [], X),
+        ("q.weight", None, [], q),
+        ("k.weight", None, [], k),
+        ("q", "MatMul", ["x", "q.weight"], X @ q),
+        ("k", "MatMul", ["x", "k.weight"], X @ k),
+        ("t", "Tanh", ["k"], np.tanh(X @ k)),
+        ("y", "Mul", ["q", "t"], X @ q * np.tanh(X @ k)),
+        ops=ops,
+    )
+
+    def fused(factor: float):
+        weight, scale = np.concatenate([q, k], 1), np.repeat(np.float32([1, factor]), 6)
+        product = X @ weight * scale
+        first, second = product[:, :6], product[:, 6:]
+        parts = {
+            "Reshape": lambda value: value.reshape(shape),
+            "aten.select.int": lambda value: value.reshape(4, 12)[:, :6],
+            "aten.slice.Tensor": lambda value: value.reshape(4, 12)[:, 6:],
+        }
+        return execution(
+            ("x", None, [], X),
+            ("qk.weight", None, [], weight),
+            ("p", "MatMul", ["x", "qk.weight"], product),
+            ("r", "Reshape", ["p"], product.reshape(shape)),
+            ("s", "aten.select.int", ["r"], first),
+            ("u", "aten.slice.Tensor", ["r"], second),
+            ("t", "Tanh", ["u"], np.tanh(second)),
+            ("y", "Mul", ["s", "t"], first * np.tanh(second)),
+            ops=ops | parts | {"MatMul": lambda x, weight: x @ weight * scale},
+        )
+
+    assert first_divergence(align(two, fused(1))) is None
+    first = first_divergence(align(two, fused(1.5)))
+    assert (first["left"]["name"], first["right"]["name"]) == ("k", "p")

@@ -23,6 +23,14 @@ def test_an_axis_may_be_split_before_it_is_moved():
     np.testing.assert_array_equal(relation.to_left(right), left)
 
 
+def test_large_tensors_are_told_apart_by_a_few_elements_first():
+    left = numbers(0, 24, 32, 12)
+    assert permutation_of(left, left.transpose(1, 2, 0), 1e-6).axes == (1, 2, 0)
+    moved = left.copy()
+    moved[:2] = left[[1, 0]]
+    assert permutation_of(left, moved.transpose(1, 2, 0), 1e-6) is None
+
+
 def test_of_very_many_orders_the_first_are_tried():
     left = numbers(0, *[2] * 7)
     near, far = (0, 1, 2, 3, 6, 5, 4), (6, 5, 4, 3, 2, 1, 0)
@@ -54,6 +62,9 @@ def test_elements_in_order_are_the_same_cast_or_reshaped():
         ([1e300, 0.0], [1.5e300, 0.0], 0.5),
         ([1e300, np.nan], [1.5e300, np.nan], 0.5),
         ([1e300, -np.inf], [1.5e300, -np.inf], 0.5),
+        ([0.0, 0.0], [1e300, 0.0], np.inf),
+        ([0.0, np.inf], [1e300, np.inf], np.inf),
+        ([0.0, 0.0], [0.0, 0.0, 0.0], np.inf),
     ],
 )
 def test_the_error_is_relative_to_the_left_side(left, right, error):

@@ -240,11 +240,6 @@ def divisors(number: int) -> list[int]:
     return small + [number // one for one in reversed(small) if one * one != number]
 
 
-def one_of(values: list[T]) -> T | None:
-    """Returns the first of a list; null if there is none."""
-    return values[0] if values else None
-
-
 def number_text(number: float) -> str:
     """Returns a number as a reader writes it: 10,000 or 0.125 or 1e-05."""
     return f"{number:,.0f}" if abs(number) >= 1000 and number == round(number) else f"{number:.6g}"

@@ -109,12 +109,9 @@ def _is_equal(left: Side, right: Side, first: int, second: int) -> bool:
 
 
 def add_match(left: Side, right: Side, first: int, second: int, evidence: str, matches: Matches) -> None:
-    """Adds a match of two results for reasons other than their values, which say whether they agree."""
+    """Adds a match of two results of one size for reasons other than their values, which say whether they agree."""
     ours, theirs = left.results[first], right.results[second]
     relation = in_order(ours.shape, theirs.shape, is_cast=ours.dtype != theirs.dtype)
-    if left.numel[first] != right.numel[second]:
-        matches.add(Match(first, second, evidence, None, agrees=False))
-        return
     matches.add(Match(first, second, evidence, relation, agrees=_is_equal(left, right, first, second)))
 
 

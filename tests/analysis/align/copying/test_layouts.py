@@ -32,6 +32,15 @@ def test_products_that_read_it_turned_and_plain_leave_one_layout():
     assert ([*turned], [*plain]) == ([("transposed", "a")], [("as it is", "a")])
 
 
+def test_a_kernel_may_be_the_matrix_of_its_patches():
+    kernel, matrix = source("conv", 4, 3, 2, 2), source("linear", 4, 12)
+    (there,) = options(Target((4, 12)), kernel).items()
+    assert there[0] == ("reshaped", "conv") and (there[1].value == kernel.value.reshape(4, 12)).all()
+    (back,) = options(Target((4, 3, 2, 2)), matrix).items()
+    assert back[0] == ("reshaped", "linear") and (back[1].value == matrix.value.reshape(4, 3, 2, 2)).all()
+    assert options(Target((12, 4)), kernel) == {}
+
+
 def test_another_shape_is_no_option():
     assert options(Target((3, 5)), source("a", 3, 4)) == {}
 

@@ -11,6 +11,7 @@ from tests.analysis.align.kinds.regions import noisy, parameter, piece, randn, r
 X = randn(2, 16, 32) * (0.01 + abs(randn(2, 16, 1, seed=2)))
 GATE, UP = randn(64, 32, seed=1, scale=0.2), randn(64, 32, seed=2, scale=0.2)
 DOWN, WEIGHT, BIAS = randn(32, 64, seed=3, scale=0.2), 1 + 0.2 * randn(32, seed=4), randn(32, seed=5)
+OTHER = randn(2, 16, 32, seed=7)
 PARAMETERS = {"gate.w": GATE, "up.w": UP, "down.w": DOWN, "norm.w": WEIGHT, "bias": BIAS}
 
 
@@ -81,3 +82,12 @@ def test_unrelated_block_has_no_kind(seed):
     one = faulty()
     assert kind_of(noisy(one, 1e-3, seed)) is None
     assert kind_of(replace(one, right=one.left + randn(2, 16, 32, seed=60 + seed))) is None
+
+
+@pytest.mark.parametrize("carry", [lambda rows: rows * OTHER, lambda rows: rows @ UP.T], ids=["factor", "product"])
+def test_a_residual_before_a_step_that_is_known_is_named(carry):
+    steps = [piece("mlp", randn(2, 16, 32, seed=6)), piece("sum", X + randn(2, 16, 32, seed=6))]
+    inputs = [piece("x", X), piece("other", OTHER), parameter("up.w", UP)]
+    kind = kind_of(region(carry(steps[1].value), carry(X), inputs, left_ops=steps))
+    assert kind is not None and kind.name == "missing_residual" and kind.explained < 1e-3
+    assert kind.message == "The right one lacks mlp, which the left one adds."

@@ -148,6 +148,38 @@ def test_another_mask_is_named_where_scores_are_more_than_a_product():
     assert "shifted by 1" in kind.message
 
 
+def test_a_factor_of_scores_that_are_no_product_is_read_from_the_width_of_the_values():
+    scores = 4 * randn(2, 4, 16, 16, seed=9)
+    steps = [piece("scores", scores), piece("p", softmax(scores))]
+    right = softmax(scores * 8**-0.5) @ V
+    kind = kind_of(region(steps[1].value @ V, right, [piece("v", V)], left_ops=steps))
+    assert kind is not None and kind.name == "scale"
+    assert "0.353553 times those of the left one, 1/sqrt(8)." in kind.message
+
+
+@pytest.mark.parametrize(
+    ("changes", "name", "words"),
+    [
+        ({"scale": 0.125}, "scale", "0.353553 times those of the left one"),
+        ({"q": K, "k": Q}, "swapped_operands", "takes q and k in the place of each other"),
+    ],
+)
+def test_fault_is_named_in_probabilities_themselves(changes, name, words):
+    left, right = (fused(mask=causal(16), **each)[1][-1].value for each in ({}, changes))
+    kind = kind_of(region(left, right, [piece("q", Q), piece("k", K)], left_ops=fused(mask=causal(16))[1][:-1]))
+    assert kind is not None and kind.name == name
+    assert words in kind.message
+
+
+def test_values_of_merged_heads_are_told_beside_those_of_other_shapes():
+    (left, steps), (right, _) = fused(), fused(scale=0.125)
+    merged = V.swapaxes(1, 2).reshape(2, 16, 32)
+    inputs = [piece("other", randn(2, 3, 5)), piece("q", Q), piece("k", K), piece("v", merged)]
+    kind = kind_of(region(left, right, inputs, left_ops=steps))
+    assert kind is not None and kind.name == "scale"
+    assert "0.353553 times those of the left one" in kind.message
+
+
 def padding():
     """The last keys of a causal mask shown to no row."""
     hidden = causal(16)

@@ -1,13 +1,16 @@
 """Matching by context: names of state, what proves nothing by itself, and what differs to the end."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from nbkit.analysis.align.align import align
 from nbkit.analysis.align.matching.by_context import canonical_order
 from nbkit.analysis.align.side import Side
+from nbkit.executions.values import Values
 from tests.analysis.align.makers import execution, numbers
 
-X, A, B = (numbers(seed, 4, 6) for seed in range(3))
+X, A, B, C = (numbers(seed, 4, 6) for seed in range(4))
 
 
 def evidence(alignment) -> dict[tuple[str, str], tuple[str, bool]]:
@@ -37,6 +40,42 @@ def test_scalars_are_paired_where_they_are_read():
     steps = [("x", None, [], X), ("two", None, [], two), ("y", "Mul", ["x", "two"], X * two)]
     renamed = [("x", None, [], X), ("c", None, [], two), ("y", "Mul", ["x", "c"], X * two)]
     assert evidence(align(execution(*steps), execution(*renamed)))["two", "c"] == ("structure", True)
+
+
+def test_scalars_whose_values_were_not_kept_are_paired_by_their_statistics():
+    def run(name, number):
+        two = np.array(number, np.float32)
+        made = execution(("x", None, [], X), (name, None, [], two), ("y", "Mul", ["x", name], X * 2))
+        return replace(made, values=Values())
+
+    assert evidence(align(run("two", 2), run("c", 2)))["two", "c"] == ("structure", True)
+    assert ("two", "c") not in evidence(align(run("two", 2), run("c", 3)))
+
+
+def test_what_reads_a_pair_found_by_its_place_among_the_others_is_a_pair():
+    start = ("x", None, [], X)
+    sides = [
+        execution(start, ("a", first, ["x"], A * of), ("b", "Tanh", ["a"], B * of), (end, last, ["b"], C * of))
+        for first, end, last, of in (("Exp", "y", "Mul", 1), ("Abs", "z", "Add", 3))
+    ]
+    found = evidence(align(*sides))
+    assert (found["b", "b"], found["y", "z"]) == (("structure", False),) * 2
+    assert ("a", "a") not in found
+
+
+def test_what_reads_the_same_input_is_a_pair_though_its_sum_is_read_in_another_order():
+    sides = [
+        execution(
+            ("first", None, [], A),
+            ("second", None, [], B),
+            ("a", tanh, ["first"], A * of),
+            ("b", tanh, ["second"], B * of),
+            ("y", "Add", order, C * of),
+        )
+        for of, tanh, order in ((2, "Tanh", "ab"), (3, "aten.tanh.default", "ba"))
+    ]
+    found = evidence(align(*sides))
+    assert (found["a", "a"], found["b", "b"]) == (("structure", False),) * 2
 
 
 def test_what_differs_is_paired_along_the_dataflow():

@@ -1,9 +1,12 @@
 """Matching by values: insertions, other orders, other shapes, and what equal values do not prove."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from nbkit.analysis.align.align import align
 from nbkit.analysis.align.matching.by_value import near
+from nbkit.executions.values import Values
 from tests.analysis.align.makers import execution, numbers
 
 A, B, C, X = (numbers(seed, 4, 6) for seed in range(4))
@@ -80,3 +83,17 @@ def test_masked_scores_of_two_layers_are_told_apart():
     left = execution(("x", "Neg", [], X), ("a", "Add", [], first), ("b", "Add", [], second), outputs=["a", "b"])
     right = execution(("b", "Add", [], first), ("a", "Add", [], second), outputs=["b", "a"])
     assert pairs(align(left, right)) == {("a", "b", "same", True), ("b", "a", "same", True)}
+
+
+def test_a_transposed_result_whose_values_were_not_kept_is_matched_by_its_statistics():
+    def run(name, value, *, is_kept):
+        made = execution((name, "Exp", [], value))
+        return made if is_kept else replace(made, values=Values())
+
+    wide = numbers(4, 1, 3, 5, 2)
+    turned = wide.transpose(2, 0, 3, 1).copy()
+    found = align(run("a", wide, is_kept=False), run("t", turned, is_kept=True))
+    assert pairs(found) == {("a", "t", "permute", True)}
+    np.testing.assert_array_equal(found.matches.right_of[0].relation.to_right(wide), turned)
+    other = align(run("a", wide, is_kept=False), run("t", turned * 2, is_kept=False))
+    assert not any(match.agrees for match in other.matches.all)
