@@ -222,3 +222,18 @@ def test_a_backward_pass_inside_a_module_is_no_part_of_its_forward_pass():
     (end,) = ops.index[ops["op"] == "torch.Tensor.mul"]
     assert set(ops["phase"][start:end]) == {"backward"}
     assert set(ops["phase"][:start]) | set(ops["phase"][end:]) == {"forward"}
+
+
+def test_a_gradient_is_added_up_for_the_module_that_holds_the_parameter_even_if_it_never_runs():
+    class Borrows(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.head, self.norm = nn.Linear(2, 2, bias=False), nn.LayerNorm(2)
+
+        def forward(self, x):
+            return F.linear(F.layer_norm(x, (2,), self.norm.weight), self.head.weight)
+
+    model, x = Borrows(), torch.ones(1, 2)
+    trace = record(lambda: [model(x).sum().backward() for _ in range(2)])
+    added = aten(trace, "aten.add_")
+    assert sorted(added["module"]) == ["head", "norm"] and set(added["model"]) == {"Borrows"}

@@ -108,6 +108,16 @@ def test_the_change_since_is_that_of_the_values():
     assert norm == pytest.approx(float(before.norm()) ** 2)
 
 
+def test_what_is_not_comparable_has_not_changed():
+    model = nn.BatchNorm1d(3)
+    state, other = State([model], [], 1 << 20), nn.Parameter(torch.ones(2))
+    with torch.no_grad():
+        model.num_batches_tracked += 1
+        model.weight.data = torch.ones(4)
+    assert [state.change_of(one) for one in (model.num_batches_tracked, model.weight)] == [(0.0, 0.0)] * 2
+    assert state.change_of(other) == (0.0, pytest.approx(2.0))
+
+
 def test_holders_are_found_wherever_they_are():
     trainer = Trainer()
     found = {id(one) for one in holders()}

@@ -25,7 +25,8 @@ class Operators(nn.Module):
         x = x.add(self.shift).pow(2).sub(x) + torch.mul(x, self.scale)
         x = F.relu(x.sum(0, keepdim=True) + self.shift)
         first, second = x.chunk(2, dim=1)
-        x = torch.cat([first, second], dim=1).view(-1, 4).T.expand(4, 4)
+        third, fourth = second.split(1, dim=1)  # a method that Python runs
+        x = torch.cat([first, third, fourth], dim=1).view(-1, 4).T.expand(4, 4)
         values, _ = x.max(0)
         x = self.Linear(self.Linear(x)[:, :4].contiguous().float())
         return F.layer_norm(x, (4,), self.scale), torch.where(values > 0, values, self.shift)

@@ -1,8 +1,10 @@
 """What models, scalers and schedulers hold is after opcost what it was, and numbers that a step reads end it only where
 it branches on them."""
 
+import copy
 import gc
 import math
+import pickle
 import warnings
 import weakref
 
@@ -86,6 +88,20 @@ def test_a_step_may_print_its_loss_and_add_it_up():
     assert "item" not in vars(torch.Tensor)
     step()
     assert "unknown" in lines[1].split()[2] and float(lines[1].split()[0]) > 0
+
+
+def test_a_number_that_nobody_knows_is_printed_as_such_and_copied_as_a_float():
+    x, lines, copies = torch.ones(3), [], []
+
+    def step():
+        loss = x.sum().item()
+        lines.extend([str(loss), repr(loss), f"{[loss]}", f"{x * 2}"])
+        copies.append((copy.copy(loss), pickle.loads(pickle.dumps({"loss": loss}))["loss"]))
+
+    nbkit.opcost().run(step)
+    assert lines[:3] == ["unknown", "unknown", "[unknown]"]
+    assert lines[3].startswith("FakeTensor(") and "size=(3,)" in lines[3]
+    assert copies == [(1.0, 1.0)] and {type(each) for each in copies[0]} == {float}
 
 
 def test_a_known_number_that_a_loss_is_added_to_is_not_known_any_more():

@@ -130,6 +130,25 @@ def test_gradients_summed_over_several_passes():
     assert answer.added_flops == 2 * of_one.loc["backward_flops", "change"]
 
 
+def test_a_pass_that_is_not_backpropagated_has_nothing_to_free():
+    model, x = nn.Sequential(Block(64), Block(64)), torch.randn(64, 16)
+
+    def step():
+        model(x).sum().backward()
+        with torch.no_grad():
+            model(x)
+
+    peak = measures(nbkit.opcost().run(step))["peak_bytes"]
+    answer = nbkit.fits(step, peak - 1000, checkpoint=["0", "1"])
+    assert answer.checkpoint and answer.missing_bytes == 0 and answer.peak_bytes == peak
+
+
+def test_an_empty_step_needs_nothing():
+    answer = nbkit.fits(lambda: None, 100)
+    assert (answer.peak_bytes, bool(answer)) == (0, True)
+    assert set(measures(answer.trace).values()) == {0}
+
+
 def test_conditions_hold_for_all_that_is_tried():
     half = nbkit.what_if(training(), batch_size=32).changed
     answer = nbkit.fits(training(), measures(half)["peak_bytes"] - 20_000, batch_size=32)
