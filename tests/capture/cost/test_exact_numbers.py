@@ -214,6 +214,12 @@ def test_a_tensor_without_memory_of_its_own_counts_as_if_it_were_dense():
     assert Traffic().bytes_of(torch.ops.aten.mm.default, (sparse, dense), {}, sparse @ dense) == (4 * (32 + 16), 32)
 
 
+def test_what_an_op_writes_and_does_not_return_counts_too():
+    tensors = [torch.ones(4), torch.ones(2, 3)]
+    (cost,) = nbkit.opcost().run(lambda: torch._foreach_mul_(tensors, 2.0)).costs.to_dict("records")
+    assert (cost["op"], cost["read_bytes"], cost["written_bytes"]) == ("aten._foreach_mul_.Scalar", 40, 40)
+
+
 def test_a_call_of_a_form_that_no_rule_knows_has_no_flops():
     rules, x, ops = OpRules(), torch.ones(2, 3), torch.ops.aten
     assert rules.count(ops.avg_pool2d.default, (x, None), {}, x) == (0, None)

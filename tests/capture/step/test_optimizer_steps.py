@@ -149,3 +149,21 @@ def test_a_step_that_autograd_follows_is_optimizer_work_even_with_a_closure():
     trace = record(lambda: optimizer.step(lambda: torch.zeros(())))
     assert weight.tolist() == [0.5, 0.5] and weight.grad_fn is not None
     assert aten(trace, "aten.add_")["phase"].tolist() == ["optimizer"]
+
+
+@pytest.mark.parametrize("recorder", ["observer", "python"])
+def test_a_closure_that_enables_gradients_itself_runs_in_its_own_phases(recorder, monkeypatch):
+    monkeypatch.setenv("NBKIT_RECORDER", recorder)
+    weight = nn.Parameter(torch.ones(2))
+    optimizer = torch.optim.SGD([weight], lr=0.1)
+
+    @torch.enable_grad()
+    def closure():
+        loss = (weight * 2).sum()
+        loss.backward()
+        return loss
+
+    trace = record(torch.no_grad()(lambda: optimizer.step(closure)))
+    phases = aten(trace).groupby("op")["phase"].agg(list)
+    assert phases["aten.mul.Tensor"] == ["forward", "backward"]
+    assert (phases["aten.sum.default"], phases["aten.add_.Tensor"]) == (["forward"], ["optimizer"])

@@ -204,3 +204,25 @@ def test_gradients_that_are_there_are_read_as_shapes_and_stay():
     trace = nbkit.opcost().run(lambda: [parameter.grad.mul_(2) for parameter in model.parameters()])
     assert trace.costs["elementwise_flops"].tolist() == [64, 8]
     assert all(map(torch.equal, before, [parameter.grad for parameter in model.parameters()]))
+
+
+def test_a_model_with_a_number_that_is_known_is_cast_inside_the_step():
+    """Module.to() swaps parameters, which torch refuses while anything refers to them weakly."""
+
+    class Scaled(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.scale = nn.Parameter(torch.zeros(1))
+
+        def forward(self, x):
+            return x * self.scale
+
+    lines = []
+
+    def step():
+        model = Scaled()
+        lines.append(f"{model.scale.item()} {model.to(torch.bfloat16).scale.dtype}")
+        model(torch.ones(2, dtype=torch.bfloat16)).sum().backward()
+
+    nbkit.opcost().run(step)
+    assert lines == ["0.0 torch.bfloat16"]
