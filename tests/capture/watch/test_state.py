@@ -124,7 +124,7 @@ def test_tensors_that_a_step_has_swapped_for_those_of_another_device_come_back()
 
 def test_what_is_not_comparable_has_not_changed():
     model = nn.BatchNorm1d(3)
-    state, other = State([model], [], 1 << 20), nn.Parameter(torch.ones(2))
+    state, other = State([model], [], 1 << 20), torch.ones(2)
     with torch.no_grad():
         model.num_batches_tracked += 1
         model.weight.data = torch.ones(4)

@@ -1,5 +1,6 @@
 """What stands for optimizers and what they are asked for: their state, names, and steps that do not run otherwise."""
 
+import gc
 from functools import partial
 
 import pytest
@@ -44,9 +45,27 @@ def test_numbers_in_the_state_of_an_optimizer_stay_numbers():
     assert all(of["moved"] is before for of, before in zip(optimizer.state.values(), moved, strict=True))
 
 
+def test_an_optimizer_takes_its_own_steps_again(request):
+    """Also where the garbage collector, which knows most of what a step changes, does not look."""
+    model, x = nn.Linear(4, 4), torch.ones(2, 4)
+    plain, scheduled = (torch.optim.SGD([one], lr=0.1) for one in model.parameters())
+    torch.optim.lr_scheduler.StepLR(scheduled, 1)
+    before = scheduled.step
+    gc.freeze()
+    request.addfinalizer(gc.unfreeze)
+
+    def step():
+        model(x).sum().backward()
+        plain.step()
+        scheduled.step()
+
+    nbkit.what_if(step, optimizer=torch.optim.Adagrad)
+    assert "step" not in vars(plain) and vars(scheduled)["step"] is before
+
+
 def test_what_makes_no_optimizer_is_named_as_it_is_written():
     with pytest.raises(nbkit.OptionError, match=r"optimizer=functools.partial\(<class 'list'>\) makes a list"):
-        nbkit.what_if(Training("Recurrent").step, optimizer=partial(list))
+        nbkit.what_if(Training("Recurrent", optimizer=torch.optim.SGD, steps=0).step, optimizer=partial(list))
 
 
 def test_a_step_that_runs_once_alone_is_asked_for_one_change_at_a_time():
