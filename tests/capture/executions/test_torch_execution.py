@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import pytest
 import torch
 from torch import Tensor, nn
+from torch.nn.attention.flex_attention import flex_attention
 
 from nbkit.capture.executions.torch_execution import torch_execution
 from nbkit.errors import OptionError
@@ -270,3 +271,12 @@ def test_an_op_that_writes_to_a_sparse_result_runs_again() -> None:
     assert execution.recompute is not None
     written = one(execution, "add").result_id
     assert execution.recompute({}, [written])[written].tolist() == (2 * x).tolist()
+
+
+@pytest.mark.filterwarnings("ignore:flex_attention called without")
+def test_what_runs_below_the_recorder_is_a_constant_of_what_follows() -> None:
+    q = torch.randn(1, 1, 16, 8)
+    execution = torch_execution(lambda q: flex_attention(q, q, q) + 1, (q,))
+    assert execution.error is None and torch.equal(output(execution), flex_attention(q, q, q) + 1)
+    added = execution.results[execution.outputs["[0]"]]
+    assert [execution.results[source].kind for source in added.sources] == ["constant"]
