@@ -23,10 +23,6 @@ class Traffic:
     def __init__(self) -> None:
         self.known: dict[OpOverload, tuple[bool, frozenset[str | int]]] = {}
 
-    def moves_nothing(self, func: OpOverload) -> bool:
-        """Returns whether an op makes a view, or new memory that it does not fill."""
-        return self._traits(func)[0]
-
     def _traits(self, func: OpOverload) -> tuple[bool, frozenset[str | int]]:
         entry = self.known.get(func)
         if entry is None:

@@ -97,7 +97,6 @@ class Ranges:
                 with DisableTorchFunction():  # its questions about parameters are not the step's
                     module_range = self._find(module, position, frame)
             except Exception as error:  # of a module that cannot be asked: what it does when it runs is the step's
-                position.root = outer_root
                 self.skipped[not_described(module, error)] += 1
                 return patch.before(module, *args, **kwargs)
             finally:

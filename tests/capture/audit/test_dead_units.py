@@ -171,3 +171,9 @@ def test_the_ops_are_those_of_optrace():
         return trace.ops["op"].tolist()
 
     assert ops(nbkit.opaudit) == ops(nbkit.optrace)
+
+
+def test_without_the_native_recorder_dead_units_are_found_too(monkeypatch):
+    monkeypatch.setenv("NBKIT_RECORDER", "python")
+    [finding] = found(Functional(killed(nn.Linear(8, 8)), F.relu))
+    assert json.loads(finding.evidence)["dead_units"] == 8

@@ -35,6 +35,15 @@ def test_a_model_that_looks_ahead_is_told_by_its_positions():
     assert (found["change"] > 0.01).all()
 
 
+def test_a_result_that_is_no_number_whatever_comes_in_depends_on_nothing():
+    """As a softmax over nothing makes; where it is a number for some inputs, it depends on them."""
+    is_first = torch.arange(6)[:, None] == 0
+    blind = Mixer(1)
+    assert nbkit.leaks(lambda ids: blind(ids).masked_fill(is_first, float("nan")), IDS).empty
+    found = nbkit.leaks(lambda ids: blind(ids).masked_fill((ids != IDS)[:, 1:2, None] & is_first, float("nan")), IDS)
+    assert found[["input_position", "output_position", "change"]].to_numpy().tolist() == [[1, 0, float("inf")]]
+
+
 def test_mode_random_state_and_gradients_are_as_before():
     model = Mixer(1)
     model.dropout.eval()

@@ -15,6 +15,7 @@ from nbkit.capture.calibrate.calibrate import _measured
 from nbkit.capture.calibrate.clock import Clock
 from nbkit.capture.calibrate.launching import launch_times_us
 from nbkit.capture.calibrate.probes.probe import Place, Probe
+from nbkit.capture.calibrate.probes.rows import row_probes
 from nbkit.capture.cost.device_option import current_device
 from nbkit.errors import OptionError
 
@@ -205,3 +206,12 @@ def test_an_accelerator_is_one_whose_events_tell_times(monkeypatch):
     assert current_device(None) == torch.device("cpu")  # meta tensors have no events
     monkeypatch.setattr(torch, "Event", Event)
     assert current_device(None) == current_device("meta") == torch.device("meta")
+
+
+def test_copies_are_measured_of_heads_that_change_places_with_positions():
+    """As around attention: the copy alone brings them in order."""
+    probes = [probe for probe in row_probes(Place(torch.device("cpu"), torch.float32)) if probe.name == "aten.clone"]
+    call = probes[1].make(probes[1].place)
+    x, made = call.args[0], call()
+    assert x.shape == (4, 64, 16) and not x.is_contiguous()
+    assert made.is_contiguous() and torch.equal(made, x)

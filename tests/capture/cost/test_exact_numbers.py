@@ -9,6 +9,8 @@ from torch.utils.checkpoint import checkpoint
 
 import nbkit
 from bench.cost_memory import saved_by
+from nbkit.capture.cost.op_costs import OpRules
+from nbkit.capture.cost.traffic import Traffic
 
 
 def tensor(*shape):
@@ -204,3 +206,23 @@ def test_after_an_error_of_the_model_a_second_run_gives_the_same_rows():
     again = nbkit.opcost().run(lambda: model(x).sum().backward())
     columns = ["op", "module", "phase", "flops", "elementwise_flops", "read_bytes", "written_bytes"]
     assert again.costs[columns].equals(first.costs[columns])
+
+
+def test_a_tensor_without_memory_of_its_own_counts_as_if_it_were_dense():
+    """A sparse one has no storage; what it holds is not known of its shape."""
+    sparse, dense = torch.eye(4, 8).to_sparse(), torch.ones(8, 2)
+    assert Traffic().bytes_of(torch.ops.aten.mm.default, (sparse, dense), {}, sparse @ dense) == (4 * (32 + 16), 32)
+
+
+def test_what_an_op_writes_and_does_not_return_counts_too():
+    tensors = [torch.ones(4), torch.ones(2, 3)]
+    (cost,) = nbkit.opcost().run(lambda: torch._foreach_mul_(tensors, 2.0)).costs.to_dict("records")
+    assert (cost["op"], cost["read_bytes"], cost["written_bytes"]) == ("aten._foreach_mul_.Scalar", 40, 40)
+
+
+def test_a_call_of_a_form_that_no_rule_knows_has_no_flops():
+    rules, x, ops = OpRules(), torch.ones(2, 3), torch.ops.aten
+    assert rules.count(ops.avg_pool2d.default, (x, None), {}, x) == (0, None)
+    # Its parts do not run: (2, 3) by (2, 3) is no product.
+    assert rules.count(ops.matmul.default, (x, x), {}, x) == (None, None)
+    assert rules.count(ops.matmul.default, (x, x.t()), {}, x @ x.t()) == (2 * 2 * 2 * 3, 0)

@@ -55,6 +55,17 @@ def test_the_results_of_one_op_are_named_by_what_picks_them() -> None:
     assert [result.name for result in execution.results] == ["x", "getitem", "getitem_1", "add"]
 
 
+def test_a_norm_of_a_program_writes_its_statistics() -> None:
+    model, x = nn.BatchNorm1d(3), torch.randn(4, 3)
+    execution = torch_execution(torch.export.export(model, (x,)), (x,))
+    made = [result for result in execution.results if result.op == "aten.batch_norm.default"]
+    expected = model(x), model.running_mean, model.running_var
+    assert [result.shape for result in made] == [(4, 3), (3,), (3,)]
+    for result, tensor in zip(made, expected, strict=True):
+        torch.testing.assert_close(torch.tensor(execution.value(result.result_id)), tensor)
+    runs_again(execution)
+
+
 def test_a_program_has_gradients() -> None:
     model, x = mlp(), torch.randn(3, 4)
     execution = torch_execution(torch.export.export(model, (x,)), (x,), backward=True)

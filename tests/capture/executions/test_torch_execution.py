@@ -1,10 +1,12 @@
 """torch_execution: what a model computed, by name, module and source; and that the model is left as it was."""
 
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import pytest
 import torch
 from torch import Tensor, nn
+from torch.nn.attention.flex_attention import flex_attention
 
 from nbkit.capture.executions.torch_execution import torch_execution
 from nbkit.errors import OptionError
@@ -118,6 +120,36 @@ def test_inputs_are_named_by_their_arguments() -> None:
     assert [result.name for result in execution.results[:3]] == ["x", "masks['a'][0]", "scale"]
 
 
+def test_arguments_without_a_name_are_named_by_their_place() -> None:
+    """A function of C tells nobody its arguments."""
+    x, scale = torch.ones(2), torch.tensor(3.0)
+    execution = torch_execution(torch.addcmul, (x,), {"tensor1": x * 2, "tensor2": scale})
+    assert [result.name for result in execution.results] == ["args[0]", "tensor1", "tensor2", "addcmul"]
+
+
+class Pair(NamedTuple):
+    mean: Tensor
+    rest: list[Tensor]
+
+
+@dataclass
+class Answer:
+    logits: Tensor
+    model: nn.Module
+    decode: Any
+
+
+def test_outputs_are_named_by_the_fields_in_which_they_stand() -> None:
+    """Tensors that a module or a function of the answer holds are not the answer."""
+    model, x = nn.Linear(3, 3), torch.ones(2, 3)
+    execution = torch_execution(lambda x: Pair(x.mean(), [x * 2, x * 3]), (x,))
+    assert list(execution.outputs) == ["mean", "rest[0]", "rest[1]"]
+    execution = torch_execution(lambda x: Answer(model(x), model, lambda: x), (x,))
+    assert list(execution.outputs) == ["logits"]
+    execution = torch_execution(lambda x: {"pair": Pair(x * 2, []), "both": (Answer(x + 1, model, len),)}, (x,))
+    assert list(execution.outputs) == ["pair.mean", "both[0].logits"]
+
+
 def test_a_replaced_value_changes_what_reads_it_and_nothing_else() -> None:
     def step(x: Tensor) -> tuple[Tensor, Tensor]:
         doubled = x * 2
@@ -149,6 +181,11 @@ def test_an_error_midway_ends_the_run_early() -> None:
     runs_again(execution)
 
 
+def test_an_error_before_the_first_op_is_said_without_a_place() -> None:
+    execution = torch_execution(lambda x: 1 / 0, (torch.ones(2),))
+    assert execution.error == "The run ended early with ZeroDivisionError: division by zero"
+
+
 def test_values_that_are_not_kept_are_computed_or_missing() -> None:
     model, x = Normalized().eval(), torch.randn(5, 4)
     execution = torch_execution(model, (x,), kept_bytes=300)
@@ -164,6 +201,20 @@ def test_bfloat16_comes_as_float32() -> None:
     assert execution.results[execution.outputs["[0]"]].dtype == "bfloat16"
     assert torch.equal(output(execution), model(x).float())
     runs_again(execution)
+
+
+@pytest.mark.filterwarnings("ignore:ComplexHalf support is experimental")
+def test_halves_of_complex_numbers_come_as_complex64() -> None:
+    execution = torch_execution(lambda x: x.to(torch.complex32), (torch.tensor([1 + 2j, 3 - 0.5j]),))
+    assert execution.results[-1].dtype == "complex32" and not execution.notes
+    assert output(execution).dtype is torch.complex64 and output(execution).tolist() == [1 + 2j, 3 - 0.5j]
+
+
+def test_a_call_whose_result_numpy_cannot_hold_is_counted() -> None:
+    execution = torch_execution(lambda x: (x.view(torch.bits8), x + 1)[1], (torch.ones(2, dtype=torch.uint8),))
+    (note,) = execution.notes
+    assert "calls of ops were not recorded (TypeError: " in note and "Bits8" in note
+    assert output(execution).tolist() == [2, 2]
 
 
 def test_what_cannot_be_called_is_said() -> None:
@@ -205,3 +256,27 @@ def test_a_sparse_matrix_is_read_as_it_is() -> None:
     assert output(execution).tolist() == [[6.0, 8.0], [4.0, 0.0]]
     by_op = {result.op: result for result in execution.results}
     assert by_op["aten.mul.Tensor"].result_id in by_op["aten._sparse_addmm.default"].sources
+
+
+@pytest.mark.filterwarnings("ignore:Sparse invariant checks")
+def test_an_op_that_writes_to_a_sparse_result_runs_again() -> None:
+    def step(x: Tensor) -> Tensor:
+        made, sparse = torch.sparse_coo_tensor(size=(2, 2)), x.to_sparse()
+        torch.add(sparse, sparse, out=made)
+        return torch.sparse.mm(made, x)
+
+    x = torch.tensor([[0.0, 1.0], [2.0, 0.0]])
+    execution = torch_execution(step, (x,))
+    assert torch.equal(output(execution), 2 * x @ x) and not execution.notes
+    assert execution.recompute is not None
+    written = one(execution, "add").result_id
+    assert execution.recompute({}, [written])[written].tolist() == (2 * x).tolist()
+
+
+@pytest.mark.filterwarnings("ignore:flex_attention called without")
+def test_what_runs_below_the_recorder_is_a_constant_of_what_follows() -> None:
+    q = torch.randn(1, 1, 16, 8)
+    execution = torch_execution(lambda q: flex_attention(q, q, q) + 1, (q,))
+    assert execution.error is None and torch.equal(output(execution), flex_attention(q, q, q) + 1)
+    added = execution.results[execution.outputs["[0]"]]
+    assert [execution.results[source].kind for source in added.sources] == ["constant"]

@@ -222,3 +222,27 @@ def test_a_backward_pass_inside_a_module_is_no_part_of_its_forward_pass():
     (end,) = ops.index[ops["op"] == "torch.Tensor.mul"]
     assert set(ops["phase"][start:end]) == {"backward"}
     assert set(ops["phase"][:start]) | set(ops["phase"][end:]) == {"forward"}
+
+
+def test_a_gradient_is_added_up_for_the_module_that_holds_the_parameter_even_if_it_never_runs():
+    class Borrows(nn.Module):
+        """Grows a head after its first call."""
+
+        def __init__(self):
+            super().__init__()
+            self.norm, self.heads = nn.LayerNorm(2), nn.ModuleList()
+
+        def forward(self, x):
+            x = F.layer_norm(x, (2,), self.norm.weight)
+            return F.linear(x, self.heads[0].weight) if self.heads else x
+
+    model, x = Borrows(), torch.ones(1, 2)
+
+    def step():
+        model(x)
+        model.heads.append(nn.Linear(2, 2))
+        for _ in range(2):
+            model(x).sum().backward()
+
+    added = aten(record(step), "aten.add_")
+    assert sorted(added["module"]) == ["heads.0", "norm"] and set(added["model"]) == {"Borrows"}

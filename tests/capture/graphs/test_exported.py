@@ -188,3 +188,49 @@ def test_what_dynamo_captures_has_its_parameters_and_module_paths():
     nodes = exported_graph(captured[0])["nodes"]
     assert nodes["kind"].tolist() == ["parameter", "input", "op", "op", "output"]
     assert nodes["module"].dropna().tolist() == ["0.0", "1"]
+
+
+def test_a_graph_without_a_record_of_modules_has_those_that_it_calls():
+    """As made by hand: a layer, a graph inside the graph, a method, and results in a dict."""
+    graph, inner = torch.fx.Graph(), torch.fx.symbolic_trace(nn.Sequential(nn.Linear(2, 2)))
+    x = graph.placeholder("x")
+    y = graph.call_module("layer", (x,))
+    z = graph.call_module("inner", (y,))
+    graph.output({"exp": graph.call_method("exp", (z,)), "rest": [z]})
+    frames = exported_graph(torch.fx.GraphModule({"layer": nn.Linear(2, 2), "inner": inner}, graph))
+    nodes = frames["nodes"]
+    ops = nodes[nodes["kind"] == "op"]
+    assert ops[["graph", "op"]].values.tolist() == [
+        ["export", "Linear"],
+        ["export", "Sequential"],
+        ["export", "torch.Tensor.exp"],
+        ["export inner", "Linear"],
+    ]
+    assert json.loads(ops["attributes"].iloc[1])["graphs"] == ["export inner"]
+    assert [edge[:3] for edge in edge_names(frames)] == [
+        ("x", 0, "layer"),
+        ("layer.weight", 0, "layer"),
+        ("layer.bias", 0, "layer"),
+        ("layer", 0, "inner"),
+        ("inner", 0, "exp"),
+        ("exp", 0, "output_0"),
+        ("inner", 0, "output_1"),
+    ]
+    modules = frames["modules"].set_index("module")
+    assert modules.loc["layer", ["type", "calls", "params"]].tolist() == ["Linear", 1, 6]
+
+
+def test_a_buffer_that_a_functional_program_replaces_is_named_at_its_output():
+    class Counts(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.register_buffer("seen", torch.zeros(2))
+
+        def forward(self, x):
+            self.seen.add_(1)
+            return x + self.seen
+
+    program = torch.export.export(Counts(), (torch.ones(2),)).run_decompositions({})
+    nodes = exported_graph(program)["nodes"]
+    outputs = nodes.loc[nodes["kind"] == "output", "attributes"]
+    assert [json.loads(text) for text in outputs.dropna()] == [{"new_value_of": "seen"}] and len(outputs) == 2

@@ -1,6 +1,8 @@
 """Tests how optime ends, its options and what it says; nothing of the profiler reaches the user."""
 
+import os
 import threading
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -58,6 +60,8 @@ def test_a_failed_start_leaves_nothing_behind(monkeypatch):
     monkeypatch.setattr(kineto, "_enable_profiler", lambda *_: (_ for _ in ()).throw(RuntimeError("no engine")))
     with pytest.raises(RuntimeError, match="no engine"), nbkit.optime():
         pass
+    monkeypatch.undo()
+    assert len(timed(lambda: torch.ones(1)).ops) == 4
 
 
 def test_nothing_of_the_profiler_reaches_the_terminal(capfd):
@@ -68,8 +72,6 @@ def test_nothing_of_the_profiler_reaches_the_terminal(capfd):
 
 
 def test_what_the_step_prints_still_arrives(capfd):
-    import os
-
     timed(lambda: os.write(2, b"from the step\n"), memory=True)
     assert capfd.readouterr().err == "from the step\n"
 
@@ -163,6 +165,26 @@ def test_a_device_that_has_failed_does_not_keep_the_profiler_on(monkeypatch):
 def test_a_process_without_stderr_can_record(monkeypatch):
     monkeypatch.setattr("sys.stderr", None)
     assert len(timed(lambda: torch.ones(1)).ops) == 4
+
+
+def test_a_process_whose_stderr_is_closed_can_record():
+    saved, notes, ran = os.dup(2), [], []
+    os.close(2)
+    try:
+        with kineto.muted_stderr(notes):
+            ran.append(torch.ones(1))
+    finally:
+        os.dup2(saved, 2)
+        os.close(saved)
+    assert (len(ran), notes) == (1, [])
+
+
+@pytest.mark.parametrize(("there", "key"), [("cuda", "cuda"), ("npu", "privateuse1")])
+def test_the_device_that_is_there_may_be_named_or_left_to_be_found(there, key, monkeypatch):
+    monkeypatch.setattr(kineto, "current_accelerator", lambda: SimpleNamespace(type=there))
+    assert [kineto.device_to_record(device) for device in (None, there, f"{there}:1", "cpu")] == [key, key, key, None]
+    with pytest.raises(OptionError, match=f"is not there: torch sees {there}"):
+        kineto.device_to_record("xpu")
 
 
 def test_how_the_recording_waits_for_the_device_is_no_row_of_the_step():

@@ -2,13 +2,16 @@
 
 import json
 from decimal import Decimal
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from torch._C._autograd import DeviceType
 
 from nbkit.capture.profiler.kineto import Kineto, KinetoOptions
-from nbkit.capture.profiler.kineto_events import read
-from nbkit.timeline.events import HOST, Events
+from nbkit.capture.profiler.kineto_events import _add_device, read
+from nbkit.compat import torch_versions
+from nbkit.timeline.events import ABSENT, HOST, KERNEL, RUNTIME, Events
 from nbkit.timeline.links import link
 from nbkit.timeline.nesting import call_order
 from tests.capture.models import train_step
@@ -65,3 +68,41 @@ def test_times_are_those_of_torchs_own_file(tmp_path):
     ours = np.sort(events.start_ns[events.kind == HOST])
     assert len(starts) == len(ours)
     assert np.abs(ours - np.array(starts)).max() <= 1
+
+
+def test_work_of_a_device_has_its_device_and_stream_its_bytes_and_the_call_that_launched_it(monkeypatch):
+    """As Kineto tells it: own ids of ops of the host, those of their launches, and details as the inside of JSON."""
+
+    def event(own, linked=0, device=DeviceType.CPU, details=""):
+        answers = {
+            "correlation_id": own,
+            "linked_correlation_id": linked,
+            "device_type": device,
+            "device_index": 1,
+            "device_resource_id": 20,
+        }
+        return SimpleNamespace(details=details, **{name: lambda it=it: it for name, it in answers.items()})
+
+    monkeypatch.setattr(torch_versions, "metadata_json", lambda event: event.details)
+    kernel, copy = '"stream": 20', '"bytes": 64, "memory bandwidth (GB/s)": 0.5'
+    raw = [
+        event(7),
+        event(9, 7),
+        event(9, 7, DeviceType.CUDA, kernel),
+        event(11, 7, DeviceType.CUDA, copy),
+        event(12, 7, DeviceType.CUDA, '"bytes": nan or so'),
+    ]
+    events = Events(
+        name=["aten::mm", "cudaLaunchKernel", "gemm", "Memcpy HtoD", "Memset"],
+        kind=np.array([HOST, RUNTIME, KERNEL, KERNEL, KERNEL], dtype=np.int8),
+        start_ns=np.arange(5),
+        duration_ns=np.ones(5, dtype=np.int64),
+        thread=np.ones(5, dtype=np.int64),
+    )
+    _add_device(events, raw, events.kind)
+    assert events.device == [None, None, "cuda:1", "cuda:1", "cuda:1"]
+    assert events.stream.tolist() == [ABSENT, ABSENT, 20, 20, 20]
+    assert events.size_bytes.tolist() == [ABSENT, ABSENT, ABSENT, 64, ABSENT]
+    assert events.own_id.tolist() == [7, 0, 0, 0, 0]
+    assert events.correlation.tolist() == [0, 9, 9, 11, 12]
+    assert events.external_id.tolist() == [0, 7, 7, 7, 7]

@@ -155,3 +155,38 @@ def test_blocks_that_overlap_do_not_count_time_twice():
     ops = timed(step).ops
     assert ops.loc[ops["op"].isin(["first", "second"]), "parent_id"].tolist() == [0, 0]
     assert ops["self_time_us"].sum() == pytest.approx(ops["total_time_us"].iloc[0])
+
+
+def test_a_module_that_cannot_be_asked_runs_is_counted_and_leaves_the_places_of_others():
+    class Closed(nn.Module):
+        def named_modules(self, *args, **kwargs):
+            raise RuntimeError("closed")
+
+        def forward(self, x):
+            return x.exp()
+
+    class Outer(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.linear = nn.Linear(2, 2)
+
+        def forward(self, x):
+            return self.linear(closed(x))
+
+    closed, model, made = Closed(), Outer(), []
+    trace = timed(lambda: made.append(model(torch.zeros(1, 2))))
+    assert torch.equal(made[0], model.linear(torch.ones(1, 2)))
+    assert trace.meta["skipped"]["module calls not described: Closed (RuntimeError)"] == 1
+    places = [
+        named(trace, op)[["model", "module"]].to_numpy().tolist() for op in ("aten.exp.default", "aten.t.default")
+    ]
+    assert places == [[["Outer", ""]], [["Outer", "linear"]]]
+
+
+def test_an_encoder_keeps_its_fused_path_and_calls_after_it_have_their_lines():
+    model, x = nn.TransformerEncoderLayer(8, 2, 16, batch_first=True).eval(), torch.ones(1, 3, 8)
+    with torch.no_grad():
+        trace = timed(lambda: torch.relu(model(x)), stacks=True)
+    assert len(named(trace, "aten._transformer_encoder_layer_fwd.default")) == 1
+    (call,) = named(trace, "torch.relu").to_dict("records")
+    assert "test_optime_places.py" in call["source"]

@@ -7,6 +7,7 @@ import torch
 from torch import nn
 from torch.profiler import ProfilerActivity, profile
 
+from nbkit.capture.raw.tensor_registry import TensorRegistry
 from tests.capture.models import MODELS, OPTIMIZERS, aten, in_any_mode, record, recorded_ops, seen_ops, train_step
 
 
@@ -113,3 +114,24 @@ def test_api_calls_stand_over_their_ops():
         ("aten", "aten.add_.Tensor"),
     ]
     assert trace.ops["parent_id"].fillna(-1).tolist() == [-1, 0, 0, -1, 3]
+
+
+def test_an_op_whose_tensors_the_recorder_fails_at_stays_without_them(monkeypatch):
+    """Not even the first of several is left, which would look like the only one."""
+    number = TensorRegistry.number
+
+    def fails(registry, tensor, fresh=False):
+        if tensor.shape == (7,):
+            raise ArithmeticError("trouble of its own")
+        return number(registry, tensor, fresh)
+
+    monkeypatch.setattr(TensorRegistry, "number", fails)
+    monkeypatch.setenv("NBKIT_RECORDER", "python")  # the other has a registry of its own
+    x, y, outs = torch.ones(2), torch.ones(7), []
+    trace = record(lambda: outs.extend(torch.cat([x, y]).split([2, 7])))
+    assert [out.shape for out in outs] == [(2,), (7,)]
+    for side in ("inputs", "outputs"):
+        assert trace.meta["skipped"][f"{side} not described (ArithmeticError)"] == 1
+    ops = aten(trace).set_index("op_id")["op"]
+    roles = [(ops[row.op_id], row.role) for row in trace.tensors.itertuples() if row.op_id in ops]
+    assert roles == [("aten.cat.default", "output"), ("aten.split_with_sizes.default", "input")]

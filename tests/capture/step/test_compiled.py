@@ -147,9 +147,12 @@ import sys, gc, weakref, torch, nbkit
 assert "torch._dynamo.eval_frame" not in sys.modules
 recorder = nbkit.optrace()
 with recorder as trace:
+    import torch._dynamo
+    torch.nn.Linear(2, 2)(torch.ones(2))  # before any region, which puts everything in place again
     torch.compile(lambda x: x + 1, backend="eager")(torch.ones(2))
     recording = weakref.ref(recorder.recording)
 print(trace.meta["skipped"])
+assert trace.modules["type"].tolist() == ["Linear"]
 assert torch._dynamo.utils.unpatched_nn_module_call is torch.nn.Module.__call__
 gc.collect()
 assert recording() is None

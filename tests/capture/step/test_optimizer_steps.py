@@ -139,3 +139,31 @@ def test_the_ops_of_a_backward_pass_stand_under_the_call_that_started_it(backwar
     assert trace.ops["op"].iloc[0] == name
     assert set(trace.ops["phase"]) == {"backward"}
     assert set(aten(trace)["parent_id"]) == {0}
+
+
+def test_a_step_that_autograd_follows_is_optimizer_work_even_with_a_closure():
+    """Its own ops run with gradients enabled, as those of a closure do."""
+    weight = torch.ones(2, requires_grad=True).clone()
+    weight.grad = torch.ones(2)
+    optimizer = torch.optim.SGD([weight], lr=0.5, differentiable=True)
+    trace = record(lambda: optimizer.step(lambda: torch.zeros(())))
+    assert weight.tolist() == [0.5, 0.5] and weight.grad_fn is not None
+    assert aten(trace, "aten.add_")["phase"].tolist() == ["optimizer"]
+
+
+@pytest.mark.parametrize("recorder", ["observer", "python"])
+def test_a_closure_that_enables_gradients_itself_runs_in_its_own_phases(recorder, monkeypatch):
+    monkeypatch.setenv("NBKIT_RECORDER", recorder)
+    weight = nn.Parameter(torch.ones(2))
+    optimizer = torch.optim.SGD([weight], lr=0.1)
+
+    @torch.enable_grad()
+    def closure():
+        loss = (weight * 2).sum()
+        loss.backward()
+        return loss
+
+    trace = record(torch.no_grad()(lambda: optimizer.step(closure)))
+    phases = aten(trace).groupby("op")["phase"].agg(list)
+    assert phases["aten.mul.Tensor"] == ["forward", "backward"]
+    assert (phases["aten.sum.default"], phases["aten.add_.Tensor"]) == (["forward"], ["optimizer"])

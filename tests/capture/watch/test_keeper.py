@@ -5,9 +5,11 @@ from time import perf_counter
 
 import pytest
 import torch
+import torch.distributed as dist
+from torch.testing._internal.distributed.fake_pg import FakeStore
 
 from nbkit.capture.watch import keeper
-from nbkit.capture.watch.keeper import FEWEST_CALLS, MOST_CALLS, TOO_LARGE, Keeper
+from nbkit.capture.watch.keeper import DISTRIBUTED, FEWEST_CALLS, MOST_CALLS, TOO_LARGE, Keeper
 
 
 @pytest.fixture(autouse=True)
@@ -89,6 +91,15 @@ def test_a_second_search_waits_until_there_is_time(modules):
 def test_state_that_is_too_large_is_said_once_and_nothing_is_kept():
     among, began = kept(5, Keeper(8), weight=torch.nn.Parameter(torch.ones(8)))
     assert (among.problem, began, among.recent) == (TOO_LARGE, [], [])
+
+
+@pytest.mark.parametrize(("processes", "problem"), [(1, None), (2, DISTRIBUTED)])
+def test_one_of_several_processes_keeps_nothing(processes, problem):
+    dist.init_process_group("fake", store=FakeStore(), rank=0, world_size=processes)
+    try:
+        assert kept(1)[0].problem == problem
+    finally:
+        dist.destroy_process_group()
 
 
 @pytest.mark.parametrize(("elements", "count"), [(8, FEWEST_CALLS), (1 << 17, 1)])

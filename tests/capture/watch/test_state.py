@@ -108,6 +108,30 @@ def test_the_change_since_is_that_of_the_values():
     assert norm == pytest.approx(float(before.norm()) ** 2)
 
 
+def test_tensors_that_a_step_has_swapped_for_those_of_another_device_come_back():
+    model = nn.Linear(3, 1)
+    model.table, weight, before = torch.ones(2), model.weight, model.weight.detach().clone()
+    table, state = model.table, State([model], [], 1 << 20)
+    for tensor in (weight, table):
+        other = torch.zeros(2, device="meta")
+        torch.utils.swap_tensors(tensor, nn.Parameter(other) if tensor is weight else other)
+    assert weight.is_meta and table.is_meta
+    state.restore()
+    assert model.weight is weight and torch.equal(weight, before)
+    assert isinstance(weight, nn.Parameter) and weight.requires_grad
+    assert model.table is table and table.tolist() == [1, 1] and not isinstance(table, nn.Parameter)
+
+
+def test_what_is_not_comparable_has_not_changed():
+    model = nn.BatchNorm1d(3)
+    state, other = State([model], [], 1 << 20), torch.ones(2)
+    with torch.no_grad():
+        model.num_batches_tracked += 1
+        model.weight.data = torch.ones(4)
+    assert [state.change_of(one) for one in (model.num_batches_tracked, model.weight)] == [(0.0, 0.0)] * 2
+    assert state.change_of(other) == (0.0, pytest.approx(2.0))
+
+
 def test_holders_are_found_wherever_they_are():
     trainer = Trainer()
     found = {id(one) for one in holders()}

@@ -25,7 +25,8 @@ class Operators(nn.Module):
         x = x.add(self.shift).pow(2).sub(x) + torch.mul(x, self.scale)
         x = F.relu(x.sum(0, keepdim=True) + self.shift)
         first, second = x.chunk(2, dim=1)
-        x = torch.cat([first, second], dim=1).view(-1, 4).T.expand(4, 4)
+        third, fourth = second.split(1, dim=1)  # a method that Python runs
+        x = torch.cat([first, third, fourth], dim=1).view(-1, 4).T.expand(4, 4)
         values, _ = x.max(0)
         x = self.Linear(self.Linear(x)[:, :4].contiguous().float())
         return F.layer_norm(x, (4,), self.scale), torch.where(values > 0, values, self.shift)
@@ -146,3 +147,18 @@ def test_a_call_in_place_and_one_that_writes_are_functions():
         ("call_method", "mul_"),
         ("output", "output"),
     ]
+
+
+def test_a_parameter_that_a_module_hands_on_is_no_memory_that_the_node_made():
+    class HandsOn(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.scale, self.same = nn.Parameter(torch.ones(4)), nn.Identity()
+
+        def forward(self, x):
+            return x * self.same(self.scale)
+
+    table = nbkit.cost_table(HandsOn(), torch.ones(2, 4)).set_index("name")
+    assert table.loc[["x", "same", "mul"], "output_bytes"].tolist() == [32, 0, 0]
+    assert table.loc[["x", "same", "mul"], "temp_bytes"].tolist() == [0, 0, 32]
+    assert table.loc["mul", "param_bytes"] == 16

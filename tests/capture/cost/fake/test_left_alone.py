@@ -1,8 +1,10 @@
 """What models, scalers and schedulers hold is after opcost what it was, and numbers that a step reads end it only where
 it branches on them."""
 
+import copy
 import gc
 import math
+import pickle
 import warnings
 import weakref
 
@@ -86,6 +88,20 @@ def test_a_step_may_print_its_loss_and_add_it_up():
     assert "item" not in vars(torch.Tensor)
     step()
     assert "unknown" in lines[1].split()[2] and float(lines[1].split()[0]) > 0
+
+
+def test_a_number_that_nobody_knows_is_printed_as_such_and_copied_as_a_float():
+    x, lines, copies = torch.ones(3), [], []
+
+    def step():
+        loss = x.sum().item()
+        lines.extend([str(loss), repr(loss), f"{[loss]}", f"{x * 2}"])
+        copies.append((copy.copy(loss), pickle.loads(pickle.dumps({"loss": loss}))["loss"]))
+
+    nbkit.opcost().run(step)
+    assert lines[:3] == ["unknown", "unknown", "[unknown]"]
+    assert lines[3].startswith("FakeTensor(") and "size=(3,)" in lines[3]
+    assert copies == [(1.0, 1.0)] and {type(each) for each in copies[0]} == {float}
 
 
 def test_a_known_number_that_a_loss_is_added_to_is_not_known_any_more():
@@ -188,3 +204,25 @@ def test_gradients_that_are_there_are_read_as_shapes_and_stay():
     trace = nbkit.opcost().run(lambda: [parameter.grad.mul_(2) for parameter in model.parameters()])
     assert trace.costs["elementwise_flops"].tolist() == [64, 8]
     assert all(map(torch.equal, before, [parameter.grad for parameter in model.parameters()]))
+
+
+def test_a_model_with_a_number_that_is_known_is_cast_inside_the_step():
+    """Module.to() swaps parameters, which torch refuses while anything refers to them weakly."""
+
+    class Scaled(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.scale = nn.Parameter(torch.zeros(1))
+
+        def forward(self, x):
+            return x * self.scale
+
+    lines = []
+
+    def step():
+        model = Scaled()
+        lines.append(f"{model.scale.item()} {model.to(torch.bfloat16).scale.dtype}")
+        model(torch.ones(2, dtype=torch.bfloat16)).sum().backward()
+
+    nbkit.opcost().run(step)
+    assert lines == ["0.0 torch.bfloat16"]

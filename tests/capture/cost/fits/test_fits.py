@@ -12,6 +12,7 @@ from torch import nn
 import nbkit
 from nbkit.capture.cost.fits.candidates import Candidate, Timeline
 from nbkit.capture.cost.fits.choice import Choice
+from nbkit.capture.cost.fits.fits import _Search
 from nbkit.capture.cost.what_if.difference import measures
 
 WIDTHS = (256, 96, 512, 64)
@@ -122,12 +123,54 @@ def test_of_a_module_and_one_inside_it_never_both_are_chosen():
     assert closest == [[1, 0, 1], [0, 1, 1], [1, 0, 0], [0, 1, 0], [0, 0, 1], [0, 0, 0]] and choice.is_proven
 
 
+def test_where_the_model_of_memory_promises_too_much_more_is_asked_for():
+    class Optimistic(_Search):
+        """Needs 4 bytes more than its linear model says."""
+
+        def __init__(self, found, memory, limit):
+            self.found, self.memory, self.limit, self.margin, self.runs = found, memory, limit, 0, []
+            self.choice = Choice(found, memory)
+
+        def _run(self, chosen):
+            self.runs.append(chosen.tolist())
+            self.margin = 4
+            self.choice.refuse(chosen)
+            return self.memory.peak_bytes(chosen) + 4
+
+    found = [Candidate(path, flops, 0, ()) for path, flops in (("first", 1), ("second", 2), ("third", 9))]
+    memory = Timeline(np.array([100]), np.array([[10, 11, 30]]))
+    search = Optimistic(found, memory, 91)
+    assert search._fitting(4) and search.runs == [[1, 0, 0], [0, 1, 0], [1, 1, 0]]
+    search = Optimistic(found, memory, 90)
+    assert not search._fitting(1) and search._fitting(1, with_margin=True)
+    assert search.runs == [[1, 0, 0], [1, 1, 0]]
+
+
 def test_gradients_summed_over_several_passes():
     plain = nbkit.fits(training(passes=2), "1 GB")
     answer = nbkit.fits(training(passes=2), plain.peak_bytes - 20_000, checkpoint=NAMES)
     assert not answer and answer.missing_bytes == 0 and answer.is_cheapest
     of_one = nbkit.what_if(training(), checkpoint=answer.checkpoint).difference.set_index("measure")
     assert answer.added_flops == 2 * of_one.loc["backward_flops", "change"]
+
+
+def test_a_pass_that_is_not_backpropagated_has_nothing_to_free():
+    model, x = nn.Sequential(Block(64), Block(64)), torch.randn(64, 16)
+
+    def step():
+        model(x).sum().backward()
+        with torch.no_grad():
+            model(x)
+
+    peak = measures(nbkit.opcost().run(step))["peak_bytes"]
+    answer = nbkit.fits(step, peak - 1000, checkpoint=["0", "1"])
+    assert answer.checkpoint and answer.missing_bytes == 0 and answer.peak_bytes == peak
+
+
+def test_an_empty_step_needs_nothing():
+    answer = nbkit.fits(lambda: None, 100)
+    assert (answer.peak_bytes, bool(answer)) == (0, True)
+    assert set(measures(answer.trace).values()) == {0}
 
 
 def test_conditions_hold_for_all_that_is_tried():

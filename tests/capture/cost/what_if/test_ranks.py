@@ -113,6 +113,29 @@ def test_both_degrees_and_a_dtype():
     assert sent(now, "all_gather") == (in_blocks + size) // 2
 
 
+class Conv1D(nn.Module):
+    """A linear layer as GPT-2 of transformers has it: its weight is (in, out)."""
+
+    def __init__(self, width_in, width_out):
+        super().__init__()
+        self.weight, self.bias = nn.Parameter(torch.ones(width_in, width_out)), nn.Parameter(torch.zeros(width_out))
+
+    def forward(self, x):
+        return torch.addmm(self.bias, x, self.weight)
+
+
+def test_linear_layers_whose_weight_lies_the_other_way_are_split_too():
+    def step(ranks=1):
+        hidden, x = HIDDEN // ranks, torch.ones(TOKENS, WIDTH)
+        model = nn.Sequential(Conv1D(WIDTH, hidden), nn.GELU(), Conv1D(hidden, WIDTH))
+        return lambda: model(x).sum().backward()
+
+    now, share = (measures(nbkit.what_if(step(), tensor_parallel=2).changed), measures(nbkit.opcost().run(step(2))))
+    exact = ("forward_flops", "backward_flops", "parameter_bytes", "gradient_bytes", "saved_bytes")
+    assert [now[name] for name in exact] == [share[name] for name in exact]
+    assert sent(now, "all_reduce") == TOKENS * WIDTH * 4  # the result; x needs no gradient
+
+
 def test_a_number_of_ranks_that_divides_no_width_is_refused():
     with pytest.raises(nbkit.OptionError, match="with widths that 3 divides"):
         nbkit.what_if(training()[1], tensor_parallel=3)
