@@ -7,7 +7,7 @@ import pytest
 import nbkit
 from nbkit.views.plots import draw_memory, plot_memory
 from nbkit.views.sections.memory import memory_sections
-from nbkit.views.widgets import sections_and_flame
+from nbkit.views.static_html.view import view_of
 from tests.support.snapshots import Allocator, frame, grown, read, snapshot_of
 
 PEAK = "Peak of 12.0 KiB on cuda:0 after 10.0 µs, by train.py:8 (50.0 %), train.py:2 (33.3 %), train.py:7 (16.7 %)."
@@ -55,8 +55,8 @@ def test_memory_without_a_stack_says_so():
 
 def test_a_notebook_shows_the_flame_graph_below_the_tables():
     trace = read(grown())
-    widget = sections_and_flame(trace, "<p>tables</p>")
-    assert PEAK in widget.html and "<p>tables</p>" in widget.html
+    widget = view_of(trace).widget(trace)
+    assert PEAK in widget.html and "<svg" in widget.html and "Held at the peak, by line" in widget.html
     assert widget.parts == ["flamegraph"]
     bundle, _ = trace._repr_mimebundle_()
     assert "<svg" in bundle["text/html"] and "Held at the peak, by line" in bundle["text/html"]
@@ -87,8 +87,11 @@ def test_the_chart_has_what_is_allocated_and_what_is_reserved():
     assert list(plot_memory(trace).data[0].y) == pytest.approx([6 / 1024, 12 / 1024, 6 / 1024])
 
 
-def test_a_snapshot_of_nothing_says_so():
-    text = read({"segments": [], "device_traces": []}).summary()
+def test_a_snapshot_of_nothing_says_so(tmp_path):
+    trace = read({"segments": [], "device_traces": []})
+    nbkit.opreport(trace, read(grown()), path=tmp_path / "report.html")
+    assert (tmp_path / "report.html").read_text().count('data-widget="flamegraph"') == 1
+    text = trace.summary()
     assert "The snapshot holds no memory: nothing was allocated on a device when it was taken." in text
     assert "The snapshot has no events" in text
 
