@@ -7,6 +7,7 @@ import onnxruntime
 import pytest
 from onnx import TensorProto, helper
 
+from nbkit.readers.onnx.metadata import FX_NODE, SIGNATURE
 from nbkit.readers.onnx.reader import looks_like, read_onnx_model
 from tests.readers.onnx_files import BRANCHES, LOOP, SCOPED, written
 from tests.support.graph_models import batch, model, onnx_bytes
@@ -158,6 +159,20 @@ def test_shapes_are_those_of_sparse_tensors_and_of_a_functions_own_values(tmp_pa
     inside = trace.nodes[trace.nodes["graph"] == "function own.Half"]
     assert inside[["kind", "name"]].values.tolist() == [["input", "v"], ["op", "t"], ["op", "r"], ["output", "r"]]
     assert edge_names(trace, "function own.Half") == [("v", 0, "t", "X"), ("t", 0, "r", "X"), ("r", 0, "r", "")]
+
+
+def test_a_weight_that_the_exporter_transposed_is_there_and_a_folded_one_is_absent(tmp_path):
+    node = helper.make_node("MatMul", ["x", "val_3"], ["y"])
+    x, y = (helper.make_tensor_value_info(name, TensorProto.FLOAT, [1, 1]) for name in "xy")
+    graph = helper.make_graph([node], "main", [x], [y], [helper.make_tensor("val_3", TensorProto.FLOAT, [1, 1], [2.0])])
+    signature = "p_fc_weight: PARAMETER target='fc.weight'\np_decay: PARAMETER target='decay'"
+    made_of = "target=torch.ops.aten.linear.default](args = (%x, %p_fc_weight"
+    helper.set_metadata_props(graph, {SIGNATURE: signature})
+    helper.set_metadata_props(graph.node[0], {FX_NODE: made_of})
+    onnx.save_model(helper.make_model(graph), tmp_path / "model.onnx")
+    trace = read_onnx_model(tmp_path / "model.onnx")
+    assert trace.meta["onnx"]["absent_parameters"] == ["decay"]
+    assert trace.nodes.loc[trace.nodes["kind"] == "parameter", "name"].tolist() == ["fc.weight"]
 
 
 def test_symbols_values_and_kinds_are_as_the_file_says(tmp_path):
