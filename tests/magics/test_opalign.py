@@ -30,11 +30,11 @@ def test_two_models_are_aligned_and_stored(kernel):
 
 def test_inputs_may_stand_in_one_name_and_sides_in_saved_traces(kernel, tmp_path):
     for held in ("(x,)", "[x]", "{'input': x}"):
-        kernel.run(f"given = {held}\n%opalign -q model other --inputs given -o found")
+        assert kernel.run(f"given = {held}\n%opalign -q model other --inputs given -o found").status == "ok"
         assert shown(kernel, "found.meta['first_divergence'], found.meta['error']") == "(None, None)"
     folder = tmp_path / "my step"
     kernel.run(f"with nbkit.optrace(values='stats') as step:\n    model(x)\nstep.save({str(folder)!r})")
-    kernel.run(f"%opalign -q '{folder}' step -o found")
+    assert kernel.run(f"%opalign -q '{folder}' step -o found").status == "ok"
     text = shown(kernel, "[found.meta[side]['origin'] for side in ('left', 'right')], found.meta['first_divergence']")
     assert text == "(['trace', 'trace'], None)"
 
