@@ -5,7 +5,7 @@ import pickle
 
 import pytest
 
-from nbkit.schema.message import HIDDEN, Message, element, joined, message_values, without_elements
+from nbkit.schema.message import HIDDEN, Message, element, joined, message_values, with_values, without_elements
 
 
 def test_spans_follow_their_parts() -> None:
@@ -34,3 +34,4 @@ def test_a_message_survives_pickling() -> None:
 @pytest.mark.parametrize("spans", ["no JSON", "7", '[["a", 1]]', "[[1]]"])
 def test_of_a_text_whose_spans_cannot_be_read_nothing_is_left(spans):
     assert without_elements("the first is 7.5", spans) == HIDDEN
+    assert message_values(with_values("the first is 7.5", spans)) == "[[0, 16]]"

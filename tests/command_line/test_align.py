@@ -8,6 +8,7 @@ pytest.importorskip("onnxruntime")
 
 import onnx
 
+from nbkit import load
 from tests.readers.onnx.run.models import floats, model, node, value
 
 
@@ -40,3 +41,9 @@ def test_a_page_is_written(nbkit, folder, capsys):
     assert nbkit("align", "a.onnx", "b.onnx", "--inputs", "feeds.npz", "-o", "report.html") == 0
     assert "report.html: " in capsys.readouterr().out
     assert (folder / "report.html").read_text().lstrip().lower().startswith("<!doctype html")
+
+
+def test_the_trace_is_saved_instead_of_written(nbkit, folder, capsys):
+    assert nbkit("align", "a.onnx", "c.onnx", "--inputs", "feeds.npz", "--save", "found") == 1
+    assert capsys.readouterr().out == ""
+    assert load(folder / "found").meta["first_divergence"]["right"]["op"] == "Sigmoid"

@@ -30,6 +30,7 @@ def test_of_a_long_list_the_first_are_told_and_json_has_all(nbkit, folder, capsy
     small_trace(skipped_lines=[f"line {number}" for number in range(30)]).save(folder / "t")
     assert nbkit("info", "t") == 0
     said = capsys.readouterr().out
+    assert "skipped_lines\n  line 0\n" in said
     assert "  line 19\n  … 10 more; --json has them all\n" in said and "line 20" not in said
     assert nbkit("info", "t", "--json") == 0
     assert len(json.loads(capsys.readouterr().out)["skipped_lines"]) == 30

@@ -29,6 +29,12 @@ def test_rows_are_sorted_and_cut(nbkit, capsys):
     assert lines[2] == "1 more row; --head N shows N"
 
 
+def test_a_frame_without_rows_says_its_columns(nbkit, folder, capsys):
+    package.Trace({"ops": package.schema.OPS.frame()}).save(folder / "empty")
+    assert nbkit("load", "empty", "--frame", "ops", "--columns", "op_id,op") == 0
+    assert capsys.readouterr().out == "no rows; columns: op_id, op\n"
+
+
 def test_csv_is_clean_on_stdout_and_whole_in_a_file(nbkit, folder, capsys):
     words = ("load", "t", "--frame", "ops", "--columns", "op_id,phase")
     assert nbkit(*words, "--head", "1", "--csv", "-") == 0

@@ -118,3 +118,13 @@ def test_a_measured_op_of_another_library_stands_for_itself_and_others_for_those
     costs = pd.DataFrame({"op": ["mylib.twice.default", "mylib.other.default"], "dtype": "float32"})
     costs = costs.assign(read_bytes=4, written_bytes=4, flops=pd.array([0, 0], "Int64"))
     assert MeasuredCalls(calls).times_us(costs).tolist() == [7.0, 1.5]
+
+
+def test_calls_of_another_dtype_or_op_stand_for_those_that_were_not_measured():
+    added = {"op": "aten.add", "dtype": "float32", "flops": 0}
+    calls = CALLS.frame([{**added, "moved_bytes": 8, "time_us": 1.5}, {**added, "moved_bytes": 32, "time_us": 4.5}])
+    costs = pd.DataFrame({"op": "aten.add", "dtype": ["bool", "float8_e4m3fn", "float32"]})
+    costs = costs.assign(read_bytes=4, written_bytes=4, flops=pd.array([0, 0, 0], "Int64"))
+    assert MeasuredCalls(calls).times_us(costs).tolist() == [4.5, 4.5, 1.5]  # as many elements of four bytes
+    other = calls.assign(op="aten.mm")
+    assert MeasuredCalls(other).times_us(costs.assign(op="mylib.other.default")).tolist() == [1.5] * 3

@@ -45,6 +45,7 @@ def test_any_dtype_is_taken(dtype):
 
 def test_the_largest_numbers_do_not_overflow():
     assert features_of(np.array([1e300, -1e300])).rms == pytest.approx(1e300)
+    assert features_of(VALUE * 1e200).symmetric == pytest.approx(features_of(VALUE).symmetric)
 
 
 def test_a_long_tensor_is_projected_in_blocks():

@@ -112,6 +112,14 @@ def test_what_its_rules_do_not_know_counts_nothing():
     assert counted(lambda: x.add(1) @ torch.baddbmm(x, x.expand(1, 2, 2), x.expand(1, 2, 2))[0])[1] == 4 + 8
 
 
+def test_the_backward_pass_of_the_gpus_batch_norm_counts_as_its_forward_pass_in_training():
+    x, weight = torch.ones(4, 8), torch.ones(8)
+    given = [x, weight, weight, weight, weight, True, 0.1, 1e-5]
+    assert analyzer_flops(torch.ops.aten.cudnn_batch_norm.default, given, {}, x) == 5 * 32
+    given = [x, x, weight, weight, weight, weight, weight, 1e-5, torch.ones(0)]
+    assert analyzer_flops(torch.ops.aten.cudnn_batch_norm_backward.default, given, {}, (x, weight, weight)) == 5 * 32
+
+
 def test_the_backward_pass_of_a_depthwise_convolution_counts_as_if_it_had_no_groups():
     net, x = nn.Conv2d(32, 32, 3, padding=1, groups=32), torch.ones(2, 32, 8, 8, requires_grad=True)
     assert forward_and_backward(lambda: net(x)) == (36_864, 1_216_512)

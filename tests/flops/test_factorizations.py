@@ -93,7 +93,7 @@ def reflect(a):
 
 
 N, M, RIGHT = 40, 56, 24
-LINALG = torch.ones(N, N)
+LINALG, PIVOTS = torch.ones(N, N), torch.ones(N, dtype=torch.int32)
 TALL = np.random.default_rng(0).normal(size=(M, N)) + 9 * np.eye(M, N)
 SQUARE, SYMMETRIC = TALL[:N], TALL.T @ TALL
 
@@ -138,6 +138,20 @@ def test_factorizations_cost_what_algorithms_count_that_solve_them(op, sizes, ru
         (lambda: torch.linalg.qr(torch.ones(M, N)), "linalg_qr", 2 * (6 * M * N**2 - 2 * N**3) // 3),
         (lambda: torch.linalg.qr(torch.ones(M, N), mode="r"), "linalg_qr", (6 * M * N**2 - 2 * N**3) // 3),
         (lambda: torch.cholesky_solve(torch.ones(N, RIGHT), LINALG), "cholesky_solve", 2 * N**2 * RIGHT),
+        (lambda: torch.cholesky_inverse(LINALG), "cholesky_inverse", 2 * N**3 // 3),
+        (lambda: torch.triangular_solve(torch.ones(N, RIGHT), LINALG), "triangular_solve", N**2 * RIGHT),
+        (lambda: torch.linalg.lu_solve(LINALG, PIVOTS, torch.ones(N, RIGHT)), "linalg_lu_solve", 2 * N**2 * RIGHT),
+        # Reflector j has N - j numbers, of which one is 1.
+        (
+            lambda: torch.ormqr(torch.ones(N, 9), torch.ones(9), torch.ones(N, RIGHT)),
+            "ormqr",
+            RIGHT * sum(4 * (N - j) - 2 for j in range(9)),
+        ),
+        (
+            lambda: torch.ormqr(torch.ones(N, 9), torch.ones(9), torch.ones(RIGHT, N), left=False),
+            "ormqr",
+            RIGHT * sum(4 * (N - j) - 2 for j in range(9)),
+        ),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )

@@ -84,6 +84,8 @@ def test_each_wanted_gradient_of_a_convolution_counts_once():
     slow = FORMULAS["aten._slow_conv2d_backward"]
     assert slow(*shapes, [3, 2], *options[1:3], [True, True, False]) == 2 * forward
     assert slow(*shapes, [3, 2], *options[1:3], [False, True, False]) == forward
+    apples = FORMULAS["aten.mps_convolution_backward"]  # takes the input before the gradient
+    assert apples(shapes[1], shapes[0], shapes[2], *options[1:4], 2, [True, False, True]) == forward
 
 
 def test_every_op_of_torchs_table_that_needs_only_shapes_is_in_ours():

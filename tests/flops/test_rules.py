@@ -1,5 +1,7 @@
 """Tests the table of rules call by call against closed forms."""
 
+from functools import partial
+
 import pytest
 import torch
 import torch.nn.functional as F
@@ -10,6 +12,11 @@ from nbkit.flops import FORMULAS, RULES, rule_of
 
 X, Y = torch.ones(4, 6), torch.ones(4, 6)
 IMAGE = torch.ones(2, 3, 8, 8)
+# Of input, weight and bias, as a mask asks for them.
+GRADIENTS = partial(
+    torch.ops.aten.convolution_backward,
+    *(torch.ones(2, 4, 6, 6), IMAGE, torch.ones(4, 3, 3, 3), [4], [1, 1], [0, 0], [1, 1], False, [0, 0], 1),
+)
 
 
 def costs(step):
@@ -76,7 +83,18 @@ def test_every_rule_is_of_an_op_of_torch():
         (lambda: torch.einsum("ij,kj->ik", X, X), ("bmm", 2 * 4 * 6 * 4, 0)),
         (lambda: torch._int_mm(torch.ones(32, 16).char(), torch.ones(16, 8).char()), ("_int_mm", 2 * 32 * 16 * 8, 0)),
         (lambda: torch.cdist(X, torch.ones(5, 6), p=1.0), ("_cdist_forward", 0, 3 * 4 * 5 * 6)),
+        # The squares of both sides, a product of rows with two more columns, and each distance's bound and root.
+        (
+            lambda: torch.cdist(X, torch.ones(5, 6), compute_mode="use_mm_for_euclid_dist"),
+            ("_euclidean_dist", 2 * 4 * (6 + 2) * 5, 2 * (4 + 5) * 6 + 2 * 4 * 5),
+        ),
+        (
+            lambda: torch.ops.aten.avg_pool2d_backward(torch.ones(2, 3, 2, 4), IMAGE, [4, 2], [], [0, 0], 0, 1, None),
+            ("avg_pool2d_backward", 0, 8 * 2 * 3 * 8),
+        ),
         (lambda: F.conv2d(IMAGE, torch.ones(4, 3, 3, 3), torch.ones(4)), ("convolution", 2 * 2 * 36 * 108, 2 * 4 * 36)),
+        (lambda: GRADIENTS([False, False, True]), ("convolution_backward", 0, 2 * 4 * 36)),
+        (lambda: GRADIENTS([True, False, False]), ("convolution_backward", 2 * 2 * 36 * 108, 0)),
         (lambda: torch.fft.fft(torch.ones(3, 8) + 0j), ("_fft_c2c", 3 * 5 * 8 * 3, 0)),
         (lambda: torch.fft.rfft2(torch.ones(3, 4, 8)), ("_fft_r2c", 3 * 5 * 32 * 5 // 2, 0)),
         (lambda: torch.fft.irfft(torch.ones(3, 5) + 0j), ("_fft_c2r", 3 * 5 * 8 * 3 // 2, 0)),
@@ -85,6 +103,10 @@ def test_every_rule_is_of_an_op_of_torch():
 )
 def test_a_call_costs_what_its_closed_form_says(step, cost):
     assert last(step) == cost
+
+
+def test_finding_different_values_costs_as_sorting_all_of_them():
+    assert RULES["aten._unique2"].elementwise([X], {}, ()) == 24 * 5
 
 
 @pytest.mark.parametrize("groups", [1, 2, 8, 32])
@@ -101,6 +123,15 @@ def test_a_sampled_grid_counts_a_product_and_a_sum_for_each_tap_of_both_gradient
     table = costs(lambda: F.grid_sample(image, grid, mode, align_corners=False).sum().backward())
     counted = table.set_index("op")["elementwise_flops"]
     assert counted["aten.grid_sampler_2d_backward.default"] == 2 * 2 * taps * 2 * 3 * 4 * 5
+
+
+def test_gradients_of_fused_attention_take_the_softmax_again_and_its_derivative():
+    query, key = torch.ones(2, 3, 5, 8, requires_grad=True), torch.ones(2, 3, 7, 8)
+    scores = 2 * 3 * 5 * 7
+    table = costs(lambda: F.scaled_dot_product_attention(query, key, key).sum().backward()).set_index("op")
+    row = table.loc["aten._scaled_dot_product_flash_attention_for_cpu_backward.default"]
+    # Scores again, and gradients of values, weights, queries and keys; each result by its gradient.
+    assert row[["flops", "elementwise_flops"]].tolist() == [5 * 2 * scores * 8, 6 * scores + 2 * query.numel()]
 
 
 def test_what_is_elementwise_in_a_training_step():

@@ -77,6 +77,38 @@ def test_a_fused_cell_of_the_gpu_counts_as_the_one_of_the_cpu(cell, name, has_bi
     assert rule([*gates, state, *([made.bias_ih, made.bias_hh] if has_bias else [])], {}, ()) == expected
 
 
+def test_gradients_of_gates_on_the_gpu_count_as_those_on_the_cpu():
+    layer, x, state = nn.LSTM(6, 8), torch.ones(1, 3, 6), torch.ones(3, 8)
+    table = costs(lambda: layer(x)[0].sum().backward())
+    expected = table.loc[table["op"].eq("aten.mkldnn_rnn_layer_backward.default"), "elementwise_flops"].item()
+    weights, grads = [weight.detach() for weight in layer.parameters()], [state] * 3
+    call = [
+        x,
+        weights,
+        4,
+        weights[0],
+        state,
+        state,
+        x,
+        *grads,
+        2,
+        8,
+        0,
+        1,
+        False,
+        0.0,
+        True,
+        False,
+        [],
+        None,
+        state,
+        [],
+    ]
+    assert RULES["aten._cudnn_rnn_backward"].elementwise(call, {}, ()) == expected
+    cell = RULES["aten._thnn_fused_lstm_cell_backward"].elementwise
+    assert cell([state, state, state, state, x, True], {}, ()) == expected
+
+
 @pytest.mark.parametrize("layer", [nn.LSTM(6, 8, 2), nn.GRU(6, 8, bidirectional=True), nn.RNN(6, 8)], ids=str)
 def test_inference_mode_counts_as_no_grad(layer):
     x = torch.ones(5, 3, 6)

@@ -5,7 +5,8 @@ import pytest
 import torch
 
 import nbkit
-from nbkit import OptionError, Trace, TraceError
+from nbkit import OptionError, SchemaError, Trace, TraceError
+from nbkit.graphs.rows import GraphRows
 from nbkit.views.statements.graph import graph_statements
 from tests.readers.onnx_files import SCOPED, written
 from tests.support.fakes import small_trace
@@ -167,3 +168,10 @@ def test_a_tree_of_modules_is_compared_by_parts_and_parameters_and_that_is_said(
     found = nbkit.opgraph("net.log", against=Net())
     assert found.correspondence["level"].unique().tolist() == ["part", "parameter"]
     assert found.meta["notes"][-1] == "Net: it has no ops, so only parts and parameters are compared"
+
+
+def test_a_row_of_a_graph_has_the_columns_of_its_frame_alone():
+    rows = GraphRows()
+    assert rows.node("g", "op", "a", module="layers") == 0
+    with pytest.raises(SchemaError, match="nodes has no column 'layer'; its columns are node_id"):
+        rows.node("g", "op", "b", layer="layers")

@@ -10,6 +10,7 @@ from torch import nn
 
 import nbkit
 from nbkit import OptionError, Trace
+from tests.readers.paddle.texts import MODERN
 from tests.support.fake_graphs import training_graph
 from tests.support.fakes import small_trace
 
@@ -125,6 +126,13 @@ def test_what_cannot_be_joined_is_refused_with_the_columns_that_are_there(
 ) -> None:
     with pytest.raises(OptionError, match=message):
         tree.color_by(rows, **{"column": "x", **options})
+
+
+def test_a_graph_without_module_paths_is_joined_with_no_module(tmp_path: Any) -> None:
+    (tmp_path / "program.txt").write_text(MODERN)
+    graph = nbkit.opgraph(tmp_path / "program.txt")
+    with pytest.raises(OptionError, match="The parts of this graph have no module paths, so that no frame can be join"):
+        graph.color_by(frame(module=["0"], x=[1]), "x")
 
 
 def test_ops_of_another_recording_are_refused_and_can_be_joined_by_module(recorded: Trace) -> None:

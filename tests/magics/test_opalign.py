@@ -3,7 +3,7 @@
 import pytest
 
 MODEL = """\
-import copy, torch
+import copy, nbkit, torch
 model = torch.nn.Sequential(torch.nn.Linear(2, 3), torch.nn.ReLU())
 other = copy.deepcopy(model)
 x = torch.ones(1, 2)
@@ -26,6 +26,17 @@ def test_two_models_are_aligned_and_stored(kernel):
     kernel.run("%opalign -q model other --inputs x --name both -o found")
     text = shown(kernel, "found.meta['name'], found is _opalign, found.meta['first_divergence']")
     assert text == "('both', True, None)"
+
+
+def test_inputs_may_stand_in_one_name_and_sides_in_saved_traces(kernel, tmp_path):
+    for held in ("(x,)", "[x]", "{'input': x}"):
+        assert kernel.run(f"given = {held}\n%opalign -q model other --inputs given -o found").status == "ok"
+        assert shown(kernel, "found.meta['first_divergence'], found.meta['error']") == "(None, None)"
+    folder = tmp_path / "my step"
+    kernel.run(f"with nbkit.optrace(values='stats') as step:\n    model(x)\nstep.save({str(folder)!r})")
+    assert kernel.run(f"%opalign -q '{folder}' step -o found").status == "ok"
+    text = shown(kernel, "[found.meta[side]['origin'] for side in ('left', 'right')], found.meta['first_divergence']")
+    assert text == "(['trace', 'trace'], None)"
 
 
 def test_parameters_are_copied_first(kernel):

@@ -28,6 +28,7 @@ def test_before_the_recording_has_ended_the_frames_are_announced():
     with pytest.raises(AttributeError, match="no frames yet: 'ops' is there once its recording has ended"):
         trace.ops  # noqa: B018
     assert "still recording" in repr(trace)
+    assert trace._repr_mimebundle_() == ({"text/plain": repr(trace)}, {})
     assert not trace.complete
 
 

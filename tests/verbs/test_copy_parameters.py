@@ -107,6 +107,35 @@ def test_a_block_that_only_the_right_one_has_is_said_and_left_as_it_is():
     assert said(trace)[0] in trace.meta["notes"]
 
 
+def test_of_many_that_are_left_as_they_are_the_first_are_notes():
+    left = seeded(nn.Sequential(nn.Linear(8, 5)), 0)
+    right = seeded(nn.Sequential(nn.Sequential(*(nn.Linear(8, 8) for _ in range(12))), nn.Linear(8, 5)), 1)
+    trace = copied(left, right)
+    assert (len(said(trace)), pairs(trace)["1.weight"]) == (24, ("0.weight", "as it is"))
+    notes = [note for note in trace.meta["notes"] if note not in said(trace)]
+    assert said(trace)[19] in trace.meta["notes"] and said(trace)[20] not in trace.meta["notes"]
+    assert "4 more were not copied: meta['not_copied'] has all." in notes
+
+
+def test_what_runs_only_with_the_values_of_the_left_model_is_copied_too():
+    class Chosen(nn.Module):
+        def __init__(self, name: str) -> None:
+            super().__init__()
+            self.scale, self.name = nn.Parameter(torch.zeros(8)), name
+            self.add_module(name, nn.Linear(8, 8))
+
+        def forward(self, x: Tensor) -> Tensor:
+            x = x * self.scale
+            return torch.tanh(self.get_submodule(self.name)(x)) if self.scale[0] > 0 else x
+
+    left, right = seeded(Chosen("first"), 0), seeded(Chosen("other"), 1)
+    left.scale.data.abs_()
+    right.scale.data.abs_().neg_()
+    trace = copied(left, right)
+    assert (said(trace), trace.meta["first_divergence"]) == ([], None)
+    assert torch.equal(right.other.weight, left.first.weight)
+
+
 def test_a_right_model_in_another_dtype_keeps_it():
     left, right = seeded(Block(), 0), seeded(Block(), 1).to(torch.bfloat16)
     trace = nbkit.opalign(left, right, inputs=[X], right_inputs=[X.bfloat16()], copy_parameters=True)

@@ -35,6 +35,17 @@ def test_what_is_no_trace_is_said_with_the_traces_there_are(names: dict[str, Any
     assert str(error.value).startswith(sentence)
 
 
+def test_a_trace_may_be_given_by_the_path_of_its_folder(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    trace = small_trace()
+    trace.save(tmp_path / "saved")
+    monkeypatch.chdir(tmp_path)
+    assert notebook(before=trace).trace_or_folder("before") is trace
+    for path in ("saved", "./absent", "../no such folder"):
+        assert notebook(before=trace).trace_or_folder(path) == path
+    with pytest.raises(NbkitError, match="there is no 'save'; did you mean 'saved'"):
+        notebook(saved=trace).trace_or_folder("save")
+
+
 def test_a_value_is_a_name_or_an_attribute_of_one() -> None:
     model = SimpleNamespace(layers=SimpleNamespace(first=7))
     assert notebook(model=model).value("model") is model

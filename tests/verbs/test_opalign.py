@@ -94,12 +94,12 @@ def test_a_loss_is_paired_whatever_it_is_made_of():
     assert nbkit.opalign(by_cross_entropy, lambda x: smoothed(model()(x)), inputs=[X]).meta["first_divergence"]
 
 
-def test_two_recorded_steps_are_aligned():
+def test_two_recorded_steps_are_aligned_whether_saved_or_not(tmp_path):
     with nbkit.optrace(values="stats") as step:
         model()(X)
-    trace = nbkit.opalign(step, step)
+    trace = nbkit.opalign(step, str(step.save(tmp_path / "step")))
     assert trace.meta["first_divergence"] is None
-    assert trace.meta["left"]["origin"] == "trace"
+    assert [trace.meta[side]["origin"] for side in ("left", "right")] == ["trace"] * 2
 
 
 def test_a_side_that_fails_keeps_the_other():

@@ -7,7 +7,7 @@ import pytest
 import nbkit
 from nbkit.views.plots import draw_memory, plot_memory
 from nbkit.views.sections.memory import memory_sections
-from nbkit.views.widgets import sections_and_flame
+from nbkit.views.static_html.view import view_of
 from tests.support.snapshots import Allocator, frame, grown, read, snapshot_of
 
 PEAK = "Peak of 12.0 KiB on cuda:0 after 10.0 µs, by train.py:8 (50.0 %), train.py:2 (33.3 %), train.py:7 (16.7 %)."
@@ -55,8 +55,8 @@ def test_memory_without_a_stack_says_so():
 
 def test_a_notebook_shows_the_flame_graph_below_the_tables():
     trace = read(grown())
-    widget = sections_and_flame(trace, "<p>tables</p>")
-    assert PEAK in widget.html and "<p>tables</p>" in widget.html
+    widget = view_of(trace).widget(trace)
+    assert PEAK in widget.html and "<svg" in widget.html and "Held at the peak, by line" in widget.html
     assert widget.parts == ["flamegraph"]
     bundle, _ = trace._repr_mimebundle_()
     assert "<svg" in bundle["text/html"] and "Held at the peak, by line" in bundle["text/html"]
@@ -72,11 +72,14 @@ def test_a_report_says_things_once_and_has_picture_flame_graph_and_chart(tmp_pat
     assert "Step time" not in body and "Slowest" not in body.partition('data-widget="op_table"')[0]
 
 
-def test_paths_of_the_machine_stay_out_of_a_report(tmp_path):
-    allocator = Allocator()
+def test_paths_of_the_machine_stay_out_of_a_report_and_what_has_no_stack_is_no_flame_graph(tmp_path):
+    allocator, bare = Allocator(), Allocator()
+    bare.alloc(2048)
     allocator.alloc(8, [frame("main", 3, "/Users/somebody/secret/project/train.py")])
-    nbkit.opreport(read(snapshot_of(allocator)), path=tmp_path / "report.html")
-    assert "somebody" not in (tmp_path / "report.html").read_text()
+    nbkit.opreport(read(snapshot_of(allocator)), read(snapshot_of(bare)), path=tmp_path / "report.html")
+    html = (tmp_path / "report.html").read_text()
+    assert "somebody" not in html
+    assert "(no stack)" in html and html.count('data-widget="flamegraph"') == 1
 
 
 def test_the_chart_has_what_is_allocated_and_what_is_reserved():

@@ -1,9 +1,12 @@
 import pytest
+import torch
 
+import nbkit
 from nbkit.schema import NODES
 from nbkit.views.graph.widget import GraphView
 from nbkit.views.op_table.widget import OpTableModel
 from nbkit.views.sections.graph.graph import graph_sections
+from nbkit.views.static_html.view import view_of
 from nbkit.views.widgets import differences_and_ops, flame_and_ops, graph_and_ops, sections_and_ops
 from tests.support.diff_frames import make_diffs
 from tests.support.fake_graphs import training_graph
@@ -12,6 +15,8 @@ from tests.support.fakes import small_trace
 
 def test_a_graph_stands_alone_where_no_ops_were_recorded() -> None:
     assert isinstance(graph_and_ops(training_graph(1)), GraphView)
+    trace = nbkit.opgraph(torch.nn.Linear(2, 2))
+    assert isinstance(view_of(trace).widget(trace), GraphView)
 
 
 @pytest.mark.parametrize(

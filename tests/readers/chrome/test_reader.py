@@ -126,6 +126,10 @@ def test_events_of_unknown_form_are_counted(tmp_path):
         {"ph": "B", "name": "x"},
         {"ph": "X", "cat": "cpu_op", "name": "aten::mm"},
         slice_("dance", "x", 1.0, 1.0),
+        {**slice_("cpu_op", "pause", 1.0, 1.0), "ph": "i"},
+        {**slice_("cpu_op", "Record Window End", 1.0, 1.0), "ph": "i"},
+        {**slice_("dance", "x", 1.0, 1.0), "ph": "s", "id": 1},
+        {**slice_("ac2g", "x", 1.0, 1.0), "ph": "s", "id": 1},
     ]
     no_time = {**slice_("cpu_op", "aten::mm", 1.0, 1.0), "ts": "noon"}
     trace = nbkit.load(written(tmp_path / "t.json", [*odd, no_time, slice_("cpu_op", "aten::mm", 1.0, 1.0)]))
@@ -135,6 +139,8 @@ def test_events_of_unknown_form_are_counted(tmp_path):
         "events of phase 'B', which torch.profiler does not write": 1,
         "events without a name, a time or a thread": 2,
         "events of the category 'dance'": 1,
+        "instants 'pause'": 1,
+        "arrows of the category 'dance'": 1,
     }
 
 

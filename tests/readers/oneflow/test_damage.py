@@ -2,6 +2,7 @@
 
 import pytest
 
+from nbkit.readers import text_file
 from tests.readers.oneflow import logs
 from tests.readers.oneflow.frames import attributes, nodes_of
 
@@ -115,6 +116,19 @@ def test_op_whose_text_is_lost_is_damaged(tmp_path):
     assert attributes(trace.nodes)[3] == {"damaged": True}
     assert [(one["text"], one["reason"]) for one in trace.meta["skipped_lines"]] == [
         ("reduce_sum-1", "an op whose text is lost")
+    ]
+
+
+def test_what_is_too_long_or_too_much_to_be_told_whole_is_a_note(tmp_path, monkeypatch):
+    monkeypatch.setattr(text_file, "LONGEST_LINE", 10_000)
+    lost = [f"reduce_sum-{number}" for number in range(1001)]
+    last = logs.traced()[3][-2:]
+    records = [[line.replace("reduce_sum-1", name) for line in last] for name in lost]
+    meta = logs.read(tmp_path, logs.text([*logs.traced()[:3], *records]) + "x" * 10_001).meta
+    assert [one["text"] for one in meta["skipped_lines"]] == lost[:1000]
+    assert meta["notes"] == [
+        "1 lines were too long to be read whole.",
+        "1,001 lines could not be read; meta['skipped_lines'] has the first ones.",
     ]
 
 

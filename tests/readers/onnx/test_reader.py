@@ -5,7 +5,9 @@ import json
 import onnx
 import onnxruntime
 import pytest
+from onnx import TensorProto, helper
 
+from nbkit.readers.onnx.metadata import FX_NODE, SIGNATURE
 from nbkit.readers.onnx.reader import looks_like, read_onnx_model
 from tests.readers.onnx_files import BRANCHES, LOOP, SCOPED, written
 from tests.support.graph_models import batch, model, onnx_bytes
@@ -113,6 +115,64 @@ def test_a_branch_and_a_function_are_further_graphs(tmp_path):
     inside = trace.nodes[(trace.nodes["graph"] == graphs[1]) & (trace.nodes["kind"] == "input")]
     given = {name: json.loads(text) for name, text in inside[["name", "attributes"]].itertuples(index=False)}
     assert given == {"h": {"captured": True}, "two": {"captured": True}}
+
+
+def test_graphs_of_one_name_are_numbered_and_lists_of_graphs_too(tmp_path):
+    def inner(op):
+        return helper.make_graph(
+            [helper.make_node(op, ["x"], ["r"])], op, [], [helper.make_empty_tensor_value_info("r")]
+        )
+
+    branches = {"then_branch": inner("Abs"), "else_branch": inner("Neg")}
+    nodes = [helper.make_node("If", ["c"], [name], **branches) for name in "abc"]
+    nodes += [helper.make_node("Cases", ["x"], ["d"], domain="own", cases=[inner("Exp"), inner("Log")])]
+    nodes[0].doc_string = "which of two"
+    inputs = [helper.make_tensor_value_info("c", TensorProto.BOOL, []), helper.make_empty_tensor_value_info("x")]
+    graph = helper.make_graph(nodes, "main", inputs, [])
+    onnx.save_model(helper.make_model(graph), tmp_path / "model.onnx")
+    found = read_onnx_model(tmp_path / "model.onnx").nodes.dropna(subset=["op"])
+    assert found.loc[found["graph"] != "main", ["graph", "op"]].values.tolist() == [
+        *(
+            [f"main If {name}{number}", op]
+            for number in ("", "#2", "#3")
+            for name, op in (("else_branch", "Neg"), ("then_branch", "Abs"))
+        ),
+        ["main Cases cases 0", "Exp"],
+        ["main Cases cases 1", "Log"],
+    ]
+    assert json.loads(found["attributes"].iloc[0]) == {"doc_string": "which of two"}
+
+
+def test_shapes_are_those_of_sparse_tensors_and_of_a_functions_own_values(tmp_path):
+    values = helper.make_tensor("w", TensorProto.FLOAT, [2], [2.0, 5.0])
+    sparse = helper.make_sparse_tensor(values, helper.make_tensor("at", TensorProto.INT64, [2], [0, 5]), [3, 4])
+    y = helper.make_empty_tensor_value_info("y")
+    graph = helper.make_graph([helper.make_node("Half", ["w"], ["y"], domain="own")], "main", [], [y])
+    graph.sparse_initializer.append(sparse)
+    body = [helper.make_node("Neg", ["v"], ["t"]), helper.make_node("Abs", ["t"], ["r"])]
+    function = helper.make_function("own", "Half", ["v"], ["r"], body, [helper.make_opsetid("", 20)])
+    function.value_info.append(helper.make_tensor_value_info("t", TensorProto.FLOAT16, [3, 4]))
+    onnx.save_model(helper.make_model(graph, functions=[function]), tmp_path / "model.onnx")
+    trace = read_onnx_model(tmp_path / "model.onnx")
+    tensors = trace.graph_tensors.set_index("tensor")
+    assert tensors.loc[["w", "t"], ["dtype", "shape"]].values.tolist() == [["float32", "[3, 4]"], ["float16", "[3, 4]"]]
+    inside = trace.nodes[trace.nodes["graph"] == "function own.Half"]
+    assert inside[["kind", "name"]].values.tolist() == [["input", "v"], ["op", "t"], ["op", "r"], ["output", "r"]]
+    assert edge_names(trace, "function own.Half") == [("v", 0, "t", "X"), ("t", 0, "r", "X"), ("r", 0, "r", "")]
+
+
+def test_a_weight_that_the_exporter_transposed_is_there_and_a_folded_one_is_absent(tmp_path):
+    node = helper.make_node("MatMul", ["x", "val_3"], ["y"])
+    x, y = (helper.make_tensor_value_info(name, TensorProto.FLOAT, [1, 1]) for name in "xy")
+    graph = helper.make_graph([node], "main", [x], [y], [helper.make_tensor("val_3", TensorProto.FLOAT, [1, 1], [2.0])])
+    signature = "p_fc_weight: PARAMETER target='fc.weight'\np_decay: PARAMETER target='decay'"
+    made_of = "target=torch.ops.aten.linear.default](args = (%x, %p_fc_weight"
+    helper.set_metadata_props(graph, {SIGNATURE: signature})
+    helper.set_metadata_props(graph.node[0], {FX_NODE: made_of})
+    onnx.save_model(helper.make_model(graph), tmp_path / "model.onnx")
+    trace = read_onnx_model(tmp_path / "model.onnx")
+    assert trace.meta["onnx"]["absent_parameters"] == ["decay"]
+    assert trace.nodes.loc[trace.nodes["kind"] == "parameter", "name"].tolist() == ["fc.weight"]
 
 
 def test_symbols_values_and_kinds_are_as_the_file_says(tmp_path):

@@ -141,8 +141,11 @@ def test_a_link_out_of_the_folder_is_not_followed(folder):
     assert nbkit.opreplay(folder).meta["unusable_calls"] > 10
 
 
-def test_a_capture_without_its_last_file_is_one_of_a_crash(folder):
+@pytest.mark.parametrize("places", [None, "{", "[1]", '{"module": 1}'])
+def test_a_capture_without_its_last_file_is_one_of_a_crash(folder, places):
     (folder / PLACES).unlink()
+    if places is not None:
+        (folder / PLACES).write_text(places)
     trace = nbkit.opreplay(folder)
     assert trace.meta["identical_calls"] == len(records(folder))
     assert trace.ops["module"].isna().all() and set(trace.ops["phase"]) == {"other"}

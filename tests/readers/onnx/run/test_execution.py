@@ -116,6 +116,22 @@ def test_calls_of_local_functions_become_their_nodes():
     np.testing.assert_array_equal(execution.value(execution.outputs["z"]), [-1, -2])
 
 
+def test_values_inside_a_local_function_may_be_called_as_an_initializer():
+    body = [node("Abs", "a", "p"), node("Neg", "p", "q")]
+    function = helper.make_function("own", "Minus", ["a"], ["q"], body, [helper.make_opsetid("", 20)])
+    nodes, opsets = [node("Minus", "x", "z", domain="own")], {"": 20, "own": 1}
+    for outputs in ("z p", "z"):
+        both = model(nodes, [value("x", [2])], outputs, {"p": floats(3)}, opsets=opsets, functions=[function])
+        execution = onnx_execution(both, [np.float32([-1, 2])])
+        np.testing.assert_array_equal(execution.value(execution.outputs["z"]), [-1, -2])
+        np.testing.assert_array_equal(execution.value(named(execution)["p"].result_id), floats(3))
+
+
+def test_an_output_that_nothing_makes_is_a_note():
+    execution = onnx_execution(model([node("Abs", "x", "y")], [value("x", [1])], "y absent"), [floats(1)])
+    assert (execution.outputs, execution.notes) == ({"y": 1}, ("Nothing makes the outputs 'absent'.",))
+
+
 def test_what_is_no_tensor_has_no_features():
     nodes = [node("SequenceConstruct", "x x", "s"), node("ConcatFromSequence", "s", "y", axis=0)]
     execution = onnx_execution(model(nodes, [value("x", [1])], "y"), [np.float32([3])])
@@ -130,6 +146,8 @@ def test_texts_have_a_shape_and_no_features():
     execution = onnx_execution(model(nodes, [value("x", [2])], "y"), [np.float32([1, 2])])
     text = named(execution)["t"]
     assert (text.dtype, text.shape, text.features) == ("string", (2,), None)
+    read = model([node("Cast", "t", "y", to=TensorProto.FLOAT)], [value("t", [2], TensorProto.STRING)], "y")
+    np.testing.assert_array_equal(values(onnx_execution(read, [["1.5", "2"]]))["y"], [1.5, 2])
 
 
 def test_bfloat16_and_float8_come_as_float32():
@@ -145,6 +163,25 @@ def test_bfloat16_inputs_are_given_as_float32():
     execution = onnx_execution(model(nodes, [value("x", [2], TensorProto.BFLOAT16)], "y"), [np.float32([1.001, 2])])
     assert execution.results[0].dtype == "bfloat16"
     np.testing.assert_array_equal(values(execution)["y"], [1, 2])
+
+
+def test_bfloat16_initializers_come_as_float32():
+    cast = model([node("Cast", "w", "y", to=TensorProto.FLOAT)], [], "y")
+    cast.graph.initializer.append(helper.make_tensor("w", TensorProto.BFLOAT16, [2], [1.001, 2]))
+    execution = onnx_execution(cast, [])
+    assert (execution.results[0].dtype, execution.value(0).dtype) == ("bfloat16", np.float32)
+    np.testing.assert_array_equal(execution.value(0), [1, 2])
+
+
+def test_numbers_that_no_cast_of_the_opset_reads_are_left_out():
+    nodes = [node("Cast", "x", name, to=TensorProto.BFLOAT16) for name in "bc"]  # Cast has bfloat16 from opset 13 on
+    execution = onnx_execution(
+        model([*nodes, node("Abs", "x", "y")], [value("x", [2])], "y", opsets={"": 12}), [floats(2)]
+    )
+    lacking = named(execution)["b"]
+    assert (list(named(execution)), execution.error) == (["x", "b", "c", "y"], None)
+    assert (lacking.dtype, lacking.features, execution.value(lacking.result_id)) == ("bfloat16", None, None)
+    np.testing.assert_array_equal(values(execution)["y"], abs(floats(2)))
 
 
 def test_float16_nan_and_inf_stay():

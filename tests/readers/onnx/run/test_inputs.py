@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 onnx = pytest.importorskip("onnx")
-from onnx import TensorProto, helper  # noqa: E402
+from onnx import TensorProto, helper, numpy_helper  # noqa: E402
 
 from nbkit.errors import OptionError  # noqa: E402
 from nbkit.readers.onnx.run.inputs import paired_inputs  # noqa: E402
@@ -84,6 +84,15 @@ def test_an_input_without_a_shape_takes_any():
     both = model([node("Abs", "x", "y")], [value("x", None)], "y")
     for given in (ONES, ONES[0], np.float32(3)):
         assert paired_inputs(both, [given])["x"].shape == given.shape
+    with pytest.raises(OptionError, match="^0 values given for 1 input: 'x' float32 of any shape; give them as a dict"):
+        paired_inputs(both, [])
+
+
+def test_bfloat16_of_onnx_is_given_as_float32():
+    kind = TensorProto.BFLOAT16
+    given = numpy_helper.to_array(helper.make_tensor("x", kind, [2], [1.001, 2]))
+    found = paired_inputs(model([node("Abs", "x", "y")], [value("x", [2], kind)], "y"), [given])["x"]
+    assert (found.dtype, found.tolist()) == (np.float32, [1, 2])
 
 
 def test_sizes_of_one_symbol_agree():

@@ -88,6 +88,11 @@ def test_a_dtype_without_kernel_is_said():
     execution = onnx_execution(model(nodes, [X], "y"), [floats(1, 2)])
     assert list(named(execution)) == ["x", "b"]
     assert execution.error.startswith("onnxruntime cannot run the node 'y' (Acos): ")
+    nodes[1] = node("Abs", "b", "y")  # which ONNX has in bfloat16, and Acos has not
+    execution = onnx_execution(model(nodes, [X], "y"), [floats(1, 2)])
+    assert execution.error == (
+        "onnxruntime cannot run the node 'y' (Abs): there is no kernel for it on the CPU in this dtype."
+    )
 
 
 @pytest.mark.parametrize(
@@ -165,13 +170,16 @@ def test_a_failure_inside_a_branch_is_that_of_its_node():
 def test_nodes_without_names_inside_a_branch_are_named_by_what_they_make():
     branch = helper.make_graph([node("Acos", "a", "t")], "then", [], [value("t", None)])
     other = helper.make_graph([node("Identity", "a", "e")], "else", [], [value("e", None)])
-    nodes = [
-        node("Cast", "x", "a", to=TensorProto.BFLOAT16),
-        node("If", "flag", "y", then_branch=branch, else_branch=other),
-    ]
-    execution = onnx_execution(model(nodes, [X, value("flag", [], TensorProto.BOOL)], "y"), [floats(3, 2), True])
-    assert execution.error.startswith("onnxruntime cannot run the node 'y' (If): ")
-    assert "(t)" in execution.error
+    choice = {"then_branch": branch, "else_branch": other}
+    deeper = helper.make_graph([node("If", "flag", "d", **choice)], "deeper", [], [value("d", None)])
+    for then, kind in ((branch, TensorProto.BFLOAT16), (deeper, TensorProto.FLOAT16)):
+        nodes = [
+            node("Cast", "x", "a", to=kind),
+            node("If", "flag", "y", then_branch=then, else_branch=other),
+        ]
+        execution = onnx_execution(model(nodes, [X, value("flag", [], TensorProto.BOOL)], "y"), [floats(3, 2), True])
+        assert execution.error.startswith("onnxruntime cannot run the node 'y' (If): ")
+        assert "node (t)" in execution.error
 
 
 def test_what_a_branch_makes_is_its_own():

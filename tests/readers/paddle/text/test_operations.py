@@ -60,6 +60,7 @@ def test_what_stands_before_is_given_back():
         ("{Out=['a']} = f(inputs={X=['b']}", "its record is cut"),
         ("{Out=['a']} = f(inputs={X=['b", "its inputs cannot be read"),
         ("{Out=['a']} = f(inputs={X=\x00['b']}, axis = 1)", "its inputs cannot be read"),
+        ("a = f(inputs=[x, (y], peer = 1)", "its inputs cannot be read"),
         ("{Out=[\x00'a']} = f(inputs={X=['b']}, axis = 1)", "its outputs cannot be read"),
         ("{Out=['a']} = f(inputs={X=['b']}\x00, axis = 1)", "its attributes cannot be read"),
         ("{Out=['a']} = f(inputs={X=['b']}, \x00\x01)", "its attributes cannot be read"),

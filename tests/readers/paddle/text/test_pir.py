@@ -151,6 +151,13 @@ def test_what_is_cut_is_said(read):
     assert not trace.complete
 
 
+def test_more_types_than_results_are_damage(read):
+    trace = read(PIR_2_6.replace("() -> pd_op.tensor<1xb>", "() -> pd_op.tensor<1xb>, pd_op.tensor<2xf32>"))
+    said = "it has other numbers of results and of types"
+    assert attributes(trace, "pd_op.full")["damaged"] == said and tensors(trace)["%2"]["dtype"] != "bool"
+    assert [(row["line"], row["reason"]) for row in trace.meta["skipped_lines"]] == [(4, said)]
+
+
 @pytest.mark.parametrize(("before", "line"), [("", 1), ("a word\n\n", 3)])
 def test_a_program_begins_at_its_brace(read, before, line):
     assert read(before + PIR).meta["paddle"]["blocks"][0]["line"] == line

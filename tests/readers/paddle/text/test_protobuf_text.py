@@ -30,6 +30,17 @@ ATTRIBUTES = r"""blocks {
       ints: -1
     }
     attrs {
+      name: "starts"
+      type: VAR
+      var_name: "a"
+    }
+    attrs {
+      name: "ends"
+      type: VARS
+      vars_name: "a"
+      vars_name: "b"
+    }
+    attrs {
       name: "none"
       type: STRINGS
     }
@@ -64,6 +75,7 @@ def test_types_of_attributes(read):
     assert found["outputs"] == {"Out": ["a", '层 "b"']}
     assert found["inputs"] == {"X": []}
     assert (found["sub_block"], found["ints"], found["none"]) == ("block 1", [1, -1], [])
+    assert (found["starts"], found["ends"]) == ({"variables": ["a"]}, {"variables": ["a", "b"]})
     assert (found["text"], found["flag"], found["value"], found["is_target"]) == ("a: {", True, 1e-05, False)
     assert [row["text"] for row in trace.meta["skipped_lines"]] == ['attrs { name: "no" }']
     assert [(row["graph"], row["parent"]) for row in trace.meta["paddle"]["blocks"]] == [
@@ -82,6 +94,12 @@ def test_is_parameter_decides_where_it_is_printed(read):
     text = PROTOBUF.replace("    persistable: true\n", "    persistable: true\n    is_parameter: true\n", 1)
     kinds = {name: row["kind"] for name, row in tensors(read(text)).items()}
     assert (kinds["w"], kinds["lr"]) == ("parameter", "buffer")
+
+
+def test_attributes_of_a_variable_are_its_own(read):
+    attribute = '    attrs {\n      name: "stage"\n      type: INT\n      i: 3\n    }\n'
+    found = tensors(read(PROTOBUF.replace("    persistable: true\n", f"    persistable: true\n{attribute}", 1)))
+    assert [name for name, row in found.items() if row["attributes"].get("stage") == 3] == ["w"]
 
 
 def test_a_record_that_lost_its_end_costs_no_other(read):

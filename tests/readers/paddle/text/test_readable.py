@@ -120,6 +120,10 @@ def test_operations_alone_are_a_program(read):
     assert tensors["tensor"].tolist() == ["x", "w", "lr", "y", "loss", "w@GRAD"]
     assert {json.loads(text)["declared"] for text in tensors["attributes"]} == {False}
     assert not trace.complete
+    x, weight = (line.strip() for line in MODERN.splitlines() if " var x : " in line or " param w : " in line)
+    trace = read("".join([f"{x}\n7 {weight}\n", *lines]))
+    assert trace.graph_tensors.set_index("tensor").loc["w", ["kind", "shape"]].tolist() == ["parameter", "[13, 10]"]
+    assert [(row["line"], row["text"]) for row in trace.meta["skipped_lines"]] == [(2, "7")]
 
 
 def test_many_unread_lines_are_counted(read):
