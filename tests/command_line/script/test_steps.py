@@ -86,11 +86,11 @@ def test_a_recorder_that_has_enough_is_given_no_more_steps(monkeypatch):
 def test_where_nbkit_itself_fails_the_script_runs_on_and_the_problem_says_so(monkeypatch):
     log = Log()
     monkeypatch.setattr(log, "begin", lambda number, frame: number / 0)
-    steps = Steps(log, count=2)
+    steps = Steps(log, count=9)
     for _ in range(3):
         with steps():
             pass
-    assert (log.events, steps.met) == ([], 2)
+    assert (log.events, steps.met, steps.missing) == ([], 9, 0)
     assert steps.problem.startswith("nbkit itself failed (ZeroDivisionError: division by zero, at nbkit/command_line/")
     assert "not the script; no more was recorded. Please open an issue" in steps.problem
     assert "Traceback" in steps.problem
