@@ -28,6 +28,7 @@ def test_sizes_flops_counts_and_shares() -> None:
     assert units.flops(999_900) == "1.00 MFLOP"
     assert units.count(12345) == "12,345"
     assert units.share(0.1234) == "12.3 %"
+    assert [units.data_size(None), units.flops(float("nan")), units.exact_flops(None), units.share(None)] == ["—"] * 4
 
 
 def test_statistics_name_infinities() -> None:

@@ -1,6 +1,7 @@
 """`run`: which steps are recorded, where they go, and how it ends."""
 
 import re
+import sys
 
 import pytest
 
@@ -79,6 +80,31 @@ def test_a_function_that_is_never_called_is_said_with_the_others(nbkit, folder, 
     assert nbkit("run", "-o", "none", "--step", "step", "idle.py") == 2
     sentence = "nbkit: --step step was never met: it was never called; the script also defines train.\n"
     assert capsys.readouterr().err == sentence
+
+
+@pytest.mark.parametrize(
+    ("source", "step", "sentence"),
+    [
+        ("import helpers", "helpers:work", "--step helpers:work was never met: it was never called."),
+        ("for n in []: pass", ":1", "--step :1 was never met: the loop had no pass."),
+        ("open('t', 'w').close()", None, "t exists and is not a trace"),
+    ],
+    ids=["not called", "no pass", "no place"],
+)
+def test_a_script_that_leaves_no_trace_says_why(nbkit, folder, capsys, source, step, sentence):
+    (folder / "idle.py").write_text(source)
+    assert nbkit("run", "-q", "-o", "t", *(["--step", step] if step else []), "idle.py") == 2
+    err = capsys.readouterr().err
+    assert err.startswith("nbkit: ") and sentence in err and err.count("\n") == 1
+
+
+def test_a_step_that_has_not_ended_with_the_script_is_said(nbkit, folder, capsys):
+    source = "import torch\ndef steps():\n    for _ in range(2):\n        yield torch.ones(2) + 1\n"
+    (folder / "waiting.py").write_text(f"{source}made = steps()\nnext(made)\n")
+    assert nbkit("run", "-q", "-o", "t", "--step", ":3", "waiting.py") == 2
+    sentence = "nbkit: A step had not ended when the script was over, so it is not recorded.\n"
+    assert capsys.readouterr().err == sentence
+    sys.modules["__main__"].made.close()
 
 
 def test_fewer_steps_than_asked_for_are_kept_and_said(nbkit, folder, capsys):

@@ -2,7 +2,7 @@
 
 import subprocess
 import sys
-from importlib.metadata import distributions
+from importlib.metadata import PackageNotFoundError, distributions
 
 import pytest
 
@@ -53,6 +53,14 @@ def test_a_trace_says_which_nbkit_recorded_it():
         pass
     found = [each.version for each in distributions() if each.name == "nbkit-torch"] or ["unknown"]
     assert trace.meta["versions"]["nbkit"] == own_version() == found[0]
+
+
+def test_a_source_tree_that_was_never_installed_has_no_known_version(monkeypatch):
+    def absent(name):
+        raise PackageNotFoundError(name)
+
+    monkeypatch.setattr(installed, "version", absent)
+    assert own_version.__wrapped__() == "unknown"
 
 
 @pytest.mark.cold

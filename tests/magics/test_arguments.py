@@ -17,8 +17,9 @@ def test_patterns_add_up_over_commas_and_repeats():
 
 
 def test_text_is_taken_as_typed():
-    options = parse(r"-o trace --name '{x} $x' --ops re:aten\.\w+ --save out/a\b -q")
+    options = parse(r"-o trace --name '{x} $x' --ops re:aten\.\w+ --modules a#1 --save out/a\b -q")
     assert (options.output, options.name, options.ops, options.quiet) == ("trace", "{x} $x", [r"re:aten\.\w+"], True)
+    assert options.modules == ["a#1"]
     assert options.save.name == r"a\b"
     assert options.save.is_absolute()
 

@@ -1,11 +1,14 @@
 """What the tools answer, without a client: each answer, and each way in which a call can be wrong."""
 
 import json
+import math
+import re
 
 import pytest
 
 from nbkit.errors import OptionError
-from nbkit.mcp.answers import MOST_CHARACTERS
+from nbkit.findings.finding import Finding, findings_frame
+from nbkit.mcp.answers import MOST_CHARACTERS, MOST_TEXT
 from nbkit.mcp.folder import Folder
 from nbkit.mcp.server import answered
 from nbkit.mcp.tools import TOOLS
@@ -186,10 +189,28 @@ def test_nothing_is_written_below_the_root(ask, places):
 
 
 def test_traces_inside_a_trace_or_too_deep_are_not_named(tmp_path):
-    for place in ("a", "a/inside", "b/c/d/e", "b/c/d/f/g"):
+    ask = Folder(tmp_path), "load", {"path": "nothing"}
+    assert answered(*ask)[0].endswith("below the root; no folder of Trace.save() is there.")
+    for place in ("a", "a/inside", ".hidden/a", "b/c/d/e", "b/c/d/f/g"):
         small_trace().save(tmp_path / place)
-    text, _ = answered(Folder(tmp_path), "load", {"path": "nothing"})
-    assert text.endswith("below the root; the traces there are: a, b/c/d/e.")
+    assert answered(*ask)[0].endswith("below the root; the traces there are: a, b/c/d/e.")
+
+
+def test_texts_of_any_length_and_infinities_have_an_answer(tmp_path):
+    trace = small_trace()
+    long = Finding("nan", "error", "m" * MOST_TEXT, "a" * (MOST_TEXT + 1), op_id=1)
+    findings = findings_frame([long] * 30)
+    findings.loc[0, "evidence"] = "no JSON"
+    trace.frames["findings"] = findings
+    trace.frames["ops"] = trace.ops.assign(self_time_us=[math.inf, -math.inf, math.nan, *range(5)])
+    trace.save(tmp_path / "t")
+    folder = Folder(tmp_path)
+    text, _ = answered(folder, "query", {"path": "t", "frame": "ops", "columns": ["self_time_us"]})
+    assert json.loads(text)["rows"][:4] == [["inf"], ["-inf"], [None], [0.0]]
+    (row, *_) = json.loads(answered(folder, "findings", {"path": "t"})[0])["rows"]
+    assert (row["message"], row["advice"], row["evidence"]) == ("m" * 2_000, "a" * 1_999 + "…", "no JSON")
+    text, is_error = answered(folder, "op", {"path": "t", "op_id": 1})
+    assert not is_error and re.fullmatch(r"\n… [\d,]+ further characters are left out\.", text[MOST_CHARACTERS:])
 
 
 def test_a_trace_that_was_written_anew_is_read_anew(tmp_path):

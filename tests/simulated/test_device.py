@@ -82,6 +82,8 @@ def test_the_device_is_torchs_accelerator(device):
     assert torch.accelerator.current_accelerator() == torch.device("sim")
     assert (torch.sim.device_count(), torch.sim.current_device(), torch.sim.is_available()) == (1, 0, True)
     torch.sim.synchronize()
+    with torch.sim.device(0):
+        assert torch.ones(2, device="sim").device == device.torch_device
 
 
 def test_the_device_is_seeded_with_the_cpu(device):

@@ -119,10 +119,11 @@ def test_data_can_be_replaced(x):
 
 def test_saved_tensors_open_on_the_cpu_and_views_stay_views(x):
     file = io.BytesIO()
-    torch.save({"whole": x, "row": x[1]}, file)
+    torch.save({"whole": x, "row": x[1], "leaf": x.clone().requires_grad_()}, file)
     file.seek(0)
     loaded = torch.load(file)
     assert {tensor.device.type for tensor in loaded.values()} == {"cpu"}
+    assert [tensor.requires_grad for tensor in loaded.values()] == [False, False, True]
     loaded["row"].zero_()
     assert loaded["whole"].tolist() == [[0.0, 1.0, 2.0], [0.0, 0.0, 0.0]]
     assert type(pickle.loads(pickle.dumps(nn.Parameter(x)))) is nn.Parameter
@@ -150,6 +151,22 @@ def test_what_the_device_has_not_is_said(x):
         torch.zeros(2, device="sim:1")
     with pytest.raises(NotImplementedError, match="dense tensors only, and this one is torch.sparse_coo"):
         x.to_sparse()
+
+
+def test_a_tensor_subclass_of_another_package_runs_its_own_ops(x):
+    class Wrapping(torch.Tensor):
+        @staticmethod
+        def __new__(cls, inner):
+            return torch.Tensor._make_wrapper_subclass(cls, inner.shape, dtype=inner.dtype, device=inner.device)
+
+        def __init__(self, inner):
+            self.inner = inner
+
+        @classmethod
+        def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+            return func(*(arg.inner if isinstance(arg, cls) else arg for arg in args), **(kwargs or {}))
+
+    assert (x + Wrapping(x)).tolist() == [[0.0, 2.0, 4.0], [6.0, 8.0, 10.0]]
 
 
 def test_a_tensor_can_go_to_another_device(x):

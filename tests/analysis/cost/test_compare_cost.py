@@ -55,6 +55,27 @@ def test_an_op_that_the_timed_run_has_besides_moves_no_other_one() -> None:
     assert found["aten.exp.default"].tolist() == [exp, last] and found["aten.tanh.default"] == tanh
 
 
+def test_ops_that_ran_in_another_order_are_found_once_each() -> None:
+    class Runs(torch.nn.Module):
+        def __init__(self, *names: str) -> None:
+            super().__init__()
+            self.names = names
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            for name in self.names:
+                getattr(torch, name)(x)
+            return x
+
+    x = torch.ones(4)
+    predicted = torch.nn.Sequential(Runs("tanh", "exp", "exp"), Runs("exp"))
+    run = torch.nn.Sequential(Runs("exp", "exp", "tanh"), Runs())
+    timed = nbkit.optime().run(lambda: run(x))
+    result = nbkit.compare_cost(nbkit.opcost().run(lambda: predicted(x)), timed)
+    first, second, tanh = timed.ops.loc[timed.ops["level"] == "aten", "op_id"]
+    assert result["module"].tolist() == ["0", "0", "0", "1"]
+    assert result["measured_op_id"].fillna(-1).tolist() == [tanh, first, second, -1]
+
+
 def test_what_an_op_calls_is_in_its_time_and_no_op_of_its_own(both: tuple[nbkit.Trace, nbkit.Trace]) -> None:
     timed = both[1].ops.set_index("op_id")
     measured = set(nbkit.compare_cost(*both)["measured_op_id"].dropna())
@@ -63,6 +84,17 @@ def test_what_an_op_calls_is_in_its_time_and_no_op_of_its_own(both: tuple[nbkit.
     assert called and measured.isdisjoint(called)
     whole = {op_id: timed.at[op_id, "total_time_us"] for op_id in measured}
     assert all(timed.at[op_id, "total_time_us"] <= whole[callers[op_id]] for op_id in called)
+
+
+def test_an_op_is_not_taken_for_one_that_the_op_before_it_calls() -> None:
+    def step() -> None:
+        torch.ones(4).fill_(2.0)
+
+    timed = nbkit.optime().run(step)
+    found = nbkit.compare_cost(nbkit.opcost().run(step), timed).set_index("op")["measured_op_id"]
+    ones, _, inner, fill = timed.ops.loc[timed.ops["level"] == "aten", "op_id"]
+    assert timed.ops.set_index("op_id").loc[inner, ["op", "parent_id"]].tolist() == ["aten.fill_.Scalar", ones]
+    assert found.to_dict() == {"aten.ones.default": ones, "aten.fill_.Scalar": fill}
 
 
 def test_predictions_stand_beside_their_measurements(both: tuple[nbkit.Trace, nbkit.Trace]) -> None:

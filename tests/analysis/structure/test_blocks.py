@@ -70,6 +70,26 @@ def test_a_step_without_paths_has_its_backward_beside_the_forward_parts():
     assert paths(frames)["wide"].removeprefix("forward") == paths(frames)["wide@GRAD"].removeprefix("backward")
 
 
+def test_branches_that_do_not_repeat_are_counted():
+    ops = Ops()
+    x = ops("input")
+    for width in (8, 12):
+        wide = ops.linear(ops("LayerNormalization", x, name=f"norm {width}"), 4, width)
+        x = ops("Add", x, ops.linear(ops("Gelu", wide, shape=(2, 8, width), name=f"gelu {width}"), width, 4))
+    found = paths(recognise(ops.frames))
+    assert [found["gelu 8"], found["gelu 12"]] == ["mlp 0", "mlp 1"]
+    assert [found["norm 8"], found["norm 12"]] == ["norm before mlp 0", "norm before mlp 1"]
+
+
+def test_a_stream_may_begin_at_a_part_of_what_is_not_in_the_graph():
+    ops = Ops()
+    x = ops("Split")
+    for layer in range(2):
+        x = ops("Add", x, mlp(ops, x), name=f"add {layer}")
+    found = paths(recognise(ops.frames))
+    assert [found["add 0"], found["add 1"]] == ["layer 0", "layer 1"]
+
+
 def test_a_norm_at_the_end_of_a_branch_stands_after_it():
     ops = Ops()
     x = ops("input")

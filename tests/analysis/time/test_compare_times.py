@@ -173,6 +173,18 @@ def test_kernels_are_compared_on_the_clock_of_the_device() -> None:
     assert table[["left_calls", "left_us", "right_us"]].to_numpy().tolist() == [[1, 3.0, 5.0]]
 
 
+def test_repeats_of_kernels_are_in_no_group_of_the_host() -> None:
+    def with_kernel(trace: Trace, time: float) -> Trace:
+        kernel = trace.ops.tail(1).assign(op_id=len(trace.ops), level="kernel", op="gemm", self_time_us=time)
+        rows = trace.samples[trace.samples["op_id"] == 0].assign(op_id=len(trace.ops), self_time_us=time)
+        frames = {"ops": pd.concat([trace.ops, kernel]), "samples": pd.concat([trace.samples, rows])}
+        return Trace({name: frame.reset_index(drop=True) for name, frame in frames.items()}, trace.meta)
+
+    left, right = repeated(1), repeated(2, slow="blocks.3")
+    table = compare_times(with_kernel(left, 5.0), with_kernel(right, 900.0), by="op")
+    pd.testing.assert_frame_equal(table, compare_times(left, right, by="op"))
+
+
 def test_a_mistyped_choice_names_the_known_ones() -> None:
     with pytest.raises(OptionError, match=r"by='modul' is not a way to compare times; did you mean 'module'\?"):
         compare_times(timed({}), timed({}), by="modul")  # type: ignore[arg-type]

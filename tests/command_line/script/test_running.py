@@ -111,6 +111,16 @@ def test_an_error_is_shown_with_the_frames_of_the_script_alone(package: Path) ->
     assert (kind, names) == (KeyError, ["<module>", "fail"])
 
 
+def test_a_script_that_is_no_python_is_shown_without_any_frame(package: Path) -> None:
+    shown = []
+    sys.excepthook = lambda kind, error, traceback: shown.append((kind, traceback))
+    with pytest.raises(SyntaxError) as caught:
+        compiled(script_file("made_here/broken.py", []), None)
+    assert caught.value.filename == str(package / "broken.py")
+    sys.excepthook(SyntaxError, caught.value, caught.value.__traceback__)
+    assert shown == [(SyntaxError, None)]
+
+
 @pytest.mark.parametrize("by_file", [False, True])
 def test_a_module_that_the_script_imports_is_loaded_with_its_step(package: Path, by_file: bool) -> None:
     met = []

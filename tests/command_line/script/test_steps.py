@@ -62,22 +62,35 @@ def test_the_script_can_be_ended_after_the_last():
     assert raised.value.code == 0
 
 
-def test_what_cannot_be_recorded_leaves_the_script_alone():
-    steps = Steps(log := Log(fails=True), count=2)
+def test_what_cannot_be_recorded_leaves_the_script_alone_and_is_tried_once():
+    steps = Steps(log := Log(fails=True), count=9)
+    with steps():
+        log.fails = False
     for _ in range(3):
         with steps():
             pass
     assert (log.events, steps.problem, steps.is_inside) == ([], "A profiler is running.", False)
+    assert (steps.met, steps.missing) == (9, 0)
+
+
+def test_a_recorder_that_has_enough_is_given_no_more_steps(monkeypatch):
+    log, ended = Log(), []
+    monkeypatch.setattr(log, "end", lambda error, is_last: not ended.append(is_last))
+    steps = Steps(log, count=9)
+    for _ in range(3):
+        with steps():
+            pass
+    assert (log.events, ended, steps.missing, steps.problem) == ([0], [False], 0, None)
 
 
 def test_where_nbkit_itself_fails_the_script_runs_on_and_the_problem_says_so(monkeypatch):
     log = Log()
     monkeypatch.setattr(log, "begin", lambda number, frame: number / 0)
-    steps = Steps(log, count=2)
+    steps = Steps(log, count=9)
     for _ in range(3):
         with steps():
             pass
-    assert (log.events, steps.met) == ([], 2)
+    assert (log.events, steps.met, steps.missing) == ([], 9, 0)
     assert steps.problem.startswith("nbkit itself failed (ZeroDivisionError: division by zero, at nbkit/command_line/")
     assert "not the script; no more was recorded. Please open an issue" in steps.problem
     assert "Traceback" in steps.problem

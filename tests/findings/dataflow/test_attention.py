@@ -31,6 +31,12 @@ def einsum(dim):
     return torch.einsum("bhts,bhsd->bhtd", weights, V).sum()
 
 
+def turned(dim):
+    """Two matrices, whose weights are turned for the product."""
+    q, k, v = (x[0, 0] for x in (Q, K, V))
+    return (v.t() @ (q @ k.t()).softmax(dim).t()).sum()
+
+
 def flattened(dim):
     q, k, v = (x.reshape(B * H, T, D) for x in (Q, K, V))
     return torch.bmm(dropped(torch.bmm(q, k.transpose(1, 2)).softmax(dim)), v).sum()
@@ -42,7 +48,13 @@ WRONG_DIM = {
     "over the batch": (lambda: attend(scores().softmax(0)), "warning", "dimension 0 of the scores [2, 3, 6, 6]"),
     "with a size of one": (lambda: attend(scores()[:, None].softmax(-2).squeeze(1)), "warning", "[2, 1, 3, 6, 6]"),
     "with dropout": (lambda: attend(dropped(scores().softmax(-2))), "warning", "dimension -2"),
+    "with dropout as on a GPU": (
+        lambda: attend(torch.native_dropout(scores().softmax(-2), 0.1, True)[0]),
+        "warning",
+        "dimension -2",
+    ),
     "with a mask": (lambda: attend((scores() + MASK).softmax(2)), "warning", "dimension 2"),
+    "turned matrices": (lambda: turned(0), "warning", "dimension 0 of the scores [6, 6]"),
     "in another dtype": (lambda: attend(scores().float().softmax(-2).to(V.dtype)), "warning", "dimension -2"),
     "as einsum": (lambda: einsum(2), "warning", "dimension 2"),
     "as bmm": (lambda: flattened(1), "warning", "dimension 1 of the scores [6, 6, 6]"),
@@ -141,6 +153,7 @@ RIGHT = {
     "over keys, by number": lambda: attend(scores().softmax(3)),
     "as einsum": lambda: einsum(3),
     "as bmm": lambda: flattened(2),
+    "turned matrices": lambda: turned(1),
     "turned, over keys": lambda: (V.transpose(2, 3) @ scores().transpose(2, 3).softmax(-2)).sum(),
     "fewer keys": lambda: attend(scores(OTHER).softmax(-1), OTHER),
     "slots": slots,

@@ -119,3 +119,8 @@ def test_what_is_meant_is_not(case):
 
 def test_a_cat_whose_tensors_were_not_recorded_is_no_cache():
     assert dataflow_findings(make_ops(*[{"op": "aten.cat.default"}] * 40), TENSORS.frame(), {}) == []
+
+
+def test_a_loss_whose_tensors_were_not_recorded_has_no_targets_that_are_known():
+    names = ("torch.nn.functional.gru", "aten.gru.input", "aten.embedding.default", "aten.nll_loss_forward.default")
+    assert dataflow_findings(make_ops(*[{"op": name} for name in names]), TENSORS.frame(), {}) == []

@@ -39,6 +39,13 @@ def test_each_is_placed_in_its_step_by_its_time_and_told_once():
     assert json.loads(table["evidence"].iloc[1]) == {"op_ids": [0]}
 
 
+def test_evidence_that_is_no_json_object_gives_way_to_the_name_of_the_recording():
+    later = recorded("step=9", [finding("a", 3), finding("b", 1)], [9])
+    later.findings["evidence"] = ["seen by eye", "[3]"]
+    table = findings_of_steps([recorded("audit", [], [4]), later], [])
+    assert [json.loads(text) for text in table["evidence"]] == [{"recording": "step=9"}] * 2
+
+
 def test_no_recording_leaves_what_the_steps_show():
     assert findings_of_steps([], [])["rule"].tolist() == []
     assert findings_of_steps([], [finding("loss_spike")])["rule"].tolist() == ["loss_spike"]

@@ -78,6 +78,7 @@ RIGHT = {
     "a head of rows": (net(conv(), nn.ReLU(), conv(), nn.Flatten(), nn.Linear(288, 3)), last()),
     "tokens": (net(conv(), Tokens(), conv(), Tokens(), conv(), Tokens(), conv()), last()),
     "one pixel": (net(conv(), Shuffle(), conv(), Shuffle(), conv()), last(X[..., :1, :1])),
+    "no image": (net(conv(), Shuffle(), conv(), Shuffle(), conv()), last(X[:0])),
     "lines": (nn.Sequential(nn.Conv1d(8, 8, 3), nn.ReLU(), nn.Conv1d(8, 8, 3)), X[..., 0]),
 }
 

@@ -42,6 +42,14 @@ def test_in_place_ops_are_judged_by_what_they_were_given(device):
     assert ratio == pytest.approx(1 / (2 * (2 * EPS + 2 * EPS)), rel=0.5)
 
 
+def test_an_op_that_float64_cannot_run_is_held_to_eps_of_its_result(device):
+    func, ones = torch.ops.aten.fake_quantize_per_channel_affine_cachemask.default, torch.ones(3)
+    call = Call(func, (ones, ones, torch.zeros(3, dtype=torch.int32), 0, 0, 255), {})
+    call.run()
+    out, mask = call.results
+    assert rounding_ratio(call, [out * 1.25, mask]) == pytest.approx(0.25 / (2 * EPS), rel=1e-3)
+
+
 def test_integers_and_nan_are_infinitely_far(device):
     x, mask = torch.arange(4).to("sim"), torch.tensor([True, False, False, False]).to("sim")
     assert ratio_of(device, Fault("add_", "dropped_write"), lambda: x.add_(1)) == torch.inf

@@ -65,6 +65,12 @@ def test_graphs_without_sides_in_their_names_come_in_order() -> None:
     assert graphs_by_side(Trace(frames, trace.meta)) == {"left": ["a"], "right": ["b"]}
 
 
+def test_graphs_that_meta_names_are_those_of_their_sides() -> None:
+    trace = aligned_trace(graphs=True)
+    named = {"left": {"graphs": ["right: x"]}, "right": {"graphs": ["left: x"]}}
+    assert graphs_by_side(Trace(trace.frames, {**trace.meta, **named})) == {"left": ["right: x"], "right": ["left: x"]}
+
+
 def test_a_row_selects_its_node_and_a_node_its_row() -> None:
     trace = aligned_trace(graphs=True)
     table, graph = AlignmentTableModel(trace), GraphModel(graph_trace(trace))

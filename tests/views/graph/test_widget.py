@@ -19,6 +19,7 @@ from nbkit.views.graph.values import node_values
 from nbkit.views.graph.widget import GraphView
 from nbkit.views.linking import link_graph
 from nbkit.views.op_table.widget import OpTable
+from nbkit.views.static_html.text import summary
 from tests.support.fake_graphs import EVIL, training_graph
 from tests.support.fakes import small_trace
 from tests.support.graph_texts import ONEFLOW, PADDLE, Net
@@ -58,6 +59,14 @@ def test_nodes_know_time_memory_and_error_of_their_ops() -> None:
     assert np.isnan(values["allocated_bytes"][0]) and values["allocated_bytes"][2] == 12.0
     assert "max_abs_error" not in values
     assert node_values(training_graph(1)) == {}
+
+
+def test_where_no_widget_can_be_shown_its_trace_is_there_as_text_and_html() -> None:
+    bundle = GraphView(trace := recorded())._repr_mimebundle_()
+    views = bundle[0] if isinstance(bundle, tuple) else bundle
+    shown, _ = trace._repr_mimebundle_()
+    assert views["text/plain"] == shown["text/plain"] == summary(trace)
+    assert "nbkit-static" in views["text/html"]
 
 
 def test_what_is_selected_must_be_there() -> None:

@@ -44,6 +44,8 @@ def test_the_static_stack_has_the_same_layers() -> None:
     named = [text.get_text() for text in axes.get_legend().get_texts()]
     assert named == [line.name for line in plot_memory(layers()).data][::-1]
     assert axes.get_title(loc="left").startswith("Memory on cpu: peak 21.2 KiB")
+    (peak,) = (line for line in axes.lines if line.get_xdata()[0] == line.get_xdata()[1])
+    assert peak.get_xdata()[0] == nbkit.memory_peaks(layers().memory)["op_id"][0]
 
 
 def test_thin_pieces_as_wide_as_each_other_keep_the_peak_and_the_ends() -> None:
@@ -122,6 +124,8 @@ def test_the_names_of_roofs_stand_at_their_lines() -> None:
     x, y = at["954 MiB/s "]
     assert slope.get_xdata()[0] < x < slope.get_xdata()[1] and y / x == pytest.approx(1e9)
     assert at["float32: 1.00 GFLOP/s "] == (flat.get_xdata()[0], flat.get_ydata()[0])
+    places = [tuple(place) for marks in axes.collections for place in marks.get_offsets().tolist()]
+    assert at["mm"] in places and at["threshold_backward"] in places
 
 
 def test_what_is_not_known_is_refused_in_one_sentence() -> None:
@@ -141,7 +145,9 @@ def test_pictures_are_small_and_have_ids_of_their_own(tmp_path: Path) -> None:
     assert len(html) < 90_000 and "http" not in html
 
 
-def test_a_step_without_ops_gives_empty_charts() -> None:
+def test_a_step_without_ops_or_that_computes_nothing_gives_empty_charts() -> None:
     trace = nbkit.opcost().run(lambda: None)
     assert plot_memory(trace) is not None and draw_memory(trace) is not None and draw_cost(trace) is not None
     assert plot_cost(trace) is not None
+    moved = with_times(nbkit.opcost().run(lambda: torch.ones(4).clone()))
+    assert len(draw_roofline(moved).axes[0].lines) == len(plot_roofline(moved).data) == 0

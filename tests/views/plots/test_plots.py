@@ -25,6 +25,7 @@ def test_live_ops_are_bars_in_ms_with_the_slowest_on_top() -> None:
 def test_live_modules_are_split_by_phase() -> None:
     figure = plot_modules(small_trace())
     assert [bars.name for bars in figure.data] == ["forward", "backward", "optimizer"]
+    assert figure.layout.barmode == "stack"
     assert list(figure.data[0].y) == ["outside modules", "(root)", "fc"]
     assert list(figure.data[1].x) == [0.0, 0.008, 0.062]
 

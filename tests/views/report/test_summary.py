@@ -3,7 +3,7 @@
 from nbkit.trace.trace import Trace
 from nbkit.views.report.summary import summary_statements
 from nbkit.views.statements.statement import Link
-from tests.support.fakes import fake_trace, make_ops, make_trace, small_trace, timed_trace
+from tests.support.fakes import fake_trace, make_memory, make_ops, make_trace, small_trace, timed_trace
 from tests.views.report.told import told
 
 
@@ -31,6 +31,14 @@ def test_a_timed_trace_has_its_peak_of_memory() -> None:
     assert said["Memory at its peak"] == [
         "2.50 KiB on cpu after 8.00 µs, in aten.mm.default; most of it, 80.0 %, by fc."
     ]
+
+
+def test_a_peak_between_ops_is_said_to_be_outside_of_any() -> None:
+    trace = timed_trace()
+    (peak,) = answers(Trace({**trace.frames, "memory": make_memory((None, 3.0, 4096))}, trace.meta))[
+        "Memory at its peak"
+    ]
+    assert peak.startswith("4.00 KiB on cpu after 3.00 µs, outside any op")
 
 
 def test_links_lead_to_the_slowest_call() -> None:

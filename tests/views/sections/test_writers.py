@@ -1,7 +1,12 @@
 """Sections as text, HTML and widget."""
 
+import io
+import sys
+
+import pytest
+
 from nbkit.views.sections.section import Column, Section, columns
-from nbkit.views.sections.writers import to_html, to_text, without_middle
+from nbkit.views.sections.writers import NARROWEST, USUAL, WIDEST, text_width, to_html, to_text, without_middle
 
 KINDS = (*columns("op, module"), Column("time", "time"), Column("what happened", "sentence"))
 MODULE = "model.transformer.layers.11.attention.query_key_value.projection"
@@ -33,6 +38,26 @@ def test_what_fits_stands_in_one_line_with_numbers_to_the_right() -> None:
         f"{'b':<32}         —",
         "and 3 more",
     ]
+
+
+def test_names_alone_are_as_wide_as_they_are() -> None:
+    assert to_text([Section("Models", (Column("model"),), [["GPT"], ["LLaMA 3"]])], 80) == [
+        *("", "models", "GPT", "LLaMA 3"),
+    ]
+
+
+def test_a_terminal_gives_the_width_within_reason_and_a_file_the_usual_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    stream = io.StringIO()
+    monkeypatch.setattr(sys, "stdout", stream)
+    monkeypatch.setenv("COLUMNS", "110")
+    assert text_width() == USUAL
+    monkeypatch.setattr(stream, "isatty", lambda: True)
+    assert text_width() == 110
+    widths = []
+    for columns_ in ("7", "700"):
+        monkeypatch.setenv("COLUMNS", columns_)
+        widths.append(text_width())
+    assert widths == [NARROWEST, WIDEST]
 
 
 def test_html_has_a_dash_for_what_is_missing_and_colours_for_phases() -> None:

@@ -45,6 +45,9 @@ def test_a_difference_on_one_side_only_and_without_a_kind() -> None:
     assert where.startswith("They first diverge at /Softmax_output_0 (Softmax): ")
     assert around.startswith("18 results before it agree")
     assert right.startswith("Right: ")
+    first = dict.fromkeys(("left", "right"), None) | {"row": 20, "message": "it is missing."}
+    where, _ = said(aligned_trace(first_divergence=first))
+    assert where == "They first diverge at a result that it does not have: it is missing."
 
 
 def test_differences_whose_beginning_is_not_known() -> None:

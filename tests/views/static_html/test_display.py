@@ -10,10 +10,12 @@ import pytest
 from IPython.core.interactiveshell import InteractiveShell
 from nbconvert.exporters import HTMLExporter
 
+import nbkit.verbs.registry
 from nbkit.schema import REPLACED
 from nbkit.trace.trace import Trace
 from nbkit.views.static_html import display
 from nbkit.views.static_html.mimebundle import WIDGET_VIEW
+from nbkit.views.static_html.view import VIEWS
 from tests.support.diff_frames import make_diffs
 from tests.support.fakes import small_trace, timed_trace
 from tests.views.alignment.makers import aligned_trace
@@ -110,6 +112,16 @@ def test_marimo_shows_a_new_widget_of_the_verb_each_time(trace, parts) -> None:
     first, again = trace._display_(), trace._display_()
     assert first.parts == again.parts == parts
     assert first.model_id != again.model_id
+
+
+def test_the_first_trace_of_a_process_is_shown_as_its_verb_shows_it(monkeypatch) -> None:
+    trace = timed_trace()
+    monkeypatch.setattr(nbkit.verbs, "registry", nbkit.verbs.registry)
+    for shown in (trace.summary, lambda: trace._display_().parts):
+        expected = shown()
+        monkeypatch.delitem(sys.modules, "nbkit.verbs.registry")
+        monkeypatch.delitem(VIEWS, "optime")
+        assert shown() == expected
 
 
 def test_marimo_shows_a_trace_that_still_records_as_text() -> None:

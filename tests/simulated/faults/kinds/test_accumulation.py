@@ -59,6 +59,13 @@ def test_bfloat16_inputs_lose_bits_too(device):
     assert actual.dtype == torch.bfloat16
 
 
+def test_a_sum_of_no_terms_is_zero(device):
+    with device.planted(Fault("mm", KIND)) as planted:
+        product = torch.mm(torch.ones(2, 0, device="sim"), torch.ones(0, 3, device="sim"))
+    assert torch.equal(product.cpu(), torch.zeros(2, 3))
+    assert planted.report()["fired"].tolist() == [1]
+
+
 def test_other_ops_are_left_alone(device):
     assert "no accumulation is known of aten.exp.default; it is of addmm," in obstacle(
         device, "exp", KIND, torch.exp, torch.ones(2)

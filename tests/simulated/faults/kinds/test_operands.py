@@ -42,6 +42,12 @@ def test_each_index_but_the_largest_is_one_too_large(device):
         assert actual.tolist() == [1, 4, 5, 4]
 
 
+def test_a_mask_beside_an_index_stays_as_it_is(device):
+    x, mask, index = torch.arange(6.0).view(2, 3), torch.tensor([True, True]), torch.tensor([0, 2])
+    _, actual = spoilt(device, Fault("index", "off_by_one_index"), lambda x, *at: x[at], x, mask, index)
+    assert actual.tolist() == [1, 5]
+
+
 @pytest.mark.parametrize(
     ("op", "compute"),
     [

@@ -33,6 +33,10 @@ def test_a_mean_is_divided_by_one_more(device):
     assert spoilt(device, Fault("avg_pool2d", "wrong_count"), lambda x: F.avg_pool2d(x, 2), x)[
         1
     ].item() == pytest.approx(4 / 5)
+    _, actual = spoilt(
+        device, Fault("nll_loss_forward", "wrong_count"), F.nll_loss, -torch.eye(3), torch.tensor([0, 1, 2])
+    )
+    assert actual.item() == pytest.approx(3 / 4)
 
 
 @pytest.mark.parametrize("correction", [0, 1])
@@ -53,6 +57,10 @@ def test_norms_take_the_other_count(device):
     )
     normed = (x - x.mean(1, keepdim=True)) / x.std(1, keepdim=True)
     torch.testing.assert_close(actual, normed * weight + weight)
+    _, actual = spoilt(
+        device, Fault("native_layer_norm", "biased_variance"), lambda x: F.layer_norm(x, (6,), None, None, 1e-12), x
+    )
+    torch.testing.assert_close(actual, normed)
 
 
 @pytest.mark.parametrize(

@@ -26,6 +26,8 @@ def test_denormals_become_zeros_of_their_sign_and_nothing_else_changes(device):
     assert actual[:2].signbit().tolist() == [False, True]
     assert torch.equal(actual[2:5], x[2:5])
     assert actual[5].isnan()
+    _, actual = spoilt(device, Fault("mul", "flush_denormals"), lambda x: x * 1, torch.tensor([1e-39 + 1j, 1 + 1e-39j]))
+    assert actual.tolist() == [1j, 1 + 0j]
 
 
 def test_denormals_of_half_precision(device):
