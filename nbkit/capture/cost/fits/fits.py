@@ -124,7 +124,8 @@ def fits(  # noqa: PLR0913  each is a condition of its own, by keyword
     peak = peak_bytes(start.trace)
     if peak <= limit:
         return Fits(limit, peak, start.trace, (), peak, 0, True)
-    paths = {path for _, _, called in start.called_models() for path in called}
+    # The root has no name by which a change could mean it.
+    paths = {path for _, _, called in start.called_models() for path in called if path}
     chosen = frozenset(filter(may, paths))
     if paths and not chosen:
         raise OptionError(
@@ -184,7 +185,7 @@ class _Search:
             if chosen is None or not chosen.any():
                 return
             cheaper = self.choice.cheapest(self.memory.peak_bytes(chosen))
-            self._run(chosen if cheaper is None else cheaper)
+            self._run(chosen if cheaper is None or not cheaper.any() else cheaper)
 
     def _run(self, chosen: np.ndarray) -> int:
         """Returns the peak of the step with a set checkpointed, which is chosen no more if it does not fit."""

@@ -85,6 +85,18 @@ def test_where_nothing_fits_the_closest_is_told(every):
     assert "No checkpointing of modules makes it fit" in repr(answer) and "1000 B too much" in repr(answer)
 
 
+def test_where_no_checkpoint_lowers_the_peak_the_step_as_it_is_is_the_closest():
+    model, x = nn.Sequential(nn.Linear(16, 16), nn.Linear(16, 16)), torch.randn(640, 16)
+
+    def step():
+        model(x).sum().backward()
+        model(x)
+
+    peak, _ = peak_and_flops(nbkit.opcost().run(step))
+    answer = nbkit.fits(step, peak - 1)
+    assert not answer and (answer.checkpoint, answer.missing_bytes) == ((), 1)
+
+
 def test_smaller_modules_may_do(every):
     memory = every["0",][0] - 100
     answers = [nbkit.fits(training(), memory, checkpoint=patterns) for patterns in ("*", NAMES)]
@@ -105,7 +117,7 @@ def test_models_that_the_step_makes_are_not_checkpointed():
 
 def test_a_pattern_that_matches_nothing_is_refused():
     with pytest.raises(
-        nbkit.OptionError, match="checkpoint='layers' matches no module that runs; paths are such as ''"
+        nbkit.OptionError, match="checkpoint='layers' matches no module that runs; paths are such as '0', '0.mlp'"
     ):
         nbkit.fits(training(), 100, checkpoint="layers")
 
