@@ -45,6 +45,17 @@ def test_a_call_beyond_keep_bytes_is_not_kept_and_said():
     assert trace.meta["captured"]["not_captured"] == {bad: "its values need 480 bytes, and keep_bytes=100 is used up"}
 
 
+def test_values_that_there_is_no_memory_to_copy_are_not_kept_and_said(monkeypatch):
+    def full(*_):
+        raise MemoryError
+
+    monkeypatch.setattr("nbkit.capture.calls.capturer.captured_tensor", full)
+    trace = with_fault(twice_exp, "aten.exp.default", scaled)
+    bad = str(trace.diffs.query("status == 'mismatch'")["op_id"].item())
+    assert trace.captured == {}
+    assert trace.meta["captured"]["not_captured"] == {bad: "its values could not be copied (MemoryError)"}
+
+
 def test_kept_inputs_are_those_before_an_op_that_writes_to_them():
     def step():
         return X.clone().mul_(2)

@@ -67,6 +67,7 @@ STEPS = {
     "aten.full_like.default": lambda: torch.full_like(torch.ones(2, dtype=torch.bfloat16), 0.1, device="cpu"),
     "aten.pow.Scalar": lambda: torch.pow(float("inf"), torch.zeros(2) + 0.5),
     "aten.exp.default": lambda: torch.tensor(2.0).exp(),
+    "aten.arange.start_step": lambda: torch.arange(0.0, 1.0, 0.1),
 }
 
 

@@ -8,6 +8,7 @@ import nbkit
 from nbkit import OptionError
 from nbkit.capture.operators.dtype_map import dtype_map
 from nbkit.capture.operators.rounding import lost, rounded
+from tests.capture.diff.planted import Planted
 from tests.capture.identical import each_step, left_by
 from tests.capture.models import bits, mlp, train_step
 
@@ -122,6 +123,65 @@ def test_the_dry_run_says_what_casting_does_to_each_result():
     right = x.double() @ y.double()
     assert row["error"] == pytest.approx(float(((x.bfloat16() @ y.bfloat16()).double() - right).norm() / right.norm()))
     assert row["own_error"] == pytest.approx(float(((x @ y).double() - right).norm() / right.norm()))
+
+
+def test_an_op_without_a_kernel_in_that_dtype_is_told_by_the_dry_run():
+    with nbkit.opcast("float16", dry_run=True, ops="linalg_inv_ex,exp") as trace:
+        torch.linalg.inv_ex(torch.eye(3)).inverse.exp()
+    failed, done = trace.casts.itertuples()
+    assert (failed.op, failed.dtype) == ("aten.linalg_inv_ex.default", "float16")
+    assert failed.message.startswith("it does not run in this dtype: ") and failed.error != failed.error
+    assert (done.op, done.message != done.message, done.error < 1e-3) == ("aten.exp.default", True, True)
+    assert trace.meta["cast_ops"] == 2
+
+
+def test_a_call_that_the_dry_run_cannot_judge_is_counted_with_the_reason():
+    library, calls = torch.library.Library("nbkit_cast_once", "DEF"), list[int]()
+
+    def once(x):
+        calls.append(1)
+        if len(calls) > 1:
+            raise RuntimeError("no more")
+        return x * 2
+
+    library.define("once(Tensor x) -> Tensor")
+    library.impl("once", once, "CompositeExplicitAutograd")
+    try:
+        with nbkit.opcast("bfloat16", dry_run=True, ops="nbkit_cast_once.*") as trace:
+            out = torch.ops.nbkit_cast_once.once(torch.ones(3))
+    finally:
+        library._destroy()
+    assert out.tolist() == [2, 2, 2] and not len(trace.casts)
+    assert trace.meta["skipped"]["not cast: could not be cast: nbkit_cast_once.once.default (no more)"] == 1
+
+
+def test_progress_of_the_dry_run_says_how_many_calls_were_cast():
+    tool = nbkit.opcast("bfloat16", dry_run=True, ops="mm")
+    (observer,) = tool.observers
+    assert observer.progress() == "0 calls cast"
+    with tool:
+        product(torch.ones(2, 3), torch.ones(3, 2))
+        assert observer.progress() == "1 call cast"
+
+
+def test_eigenvectors_of_either_sign_are_right_in_the_dry_run():
+    def turned(func, args, out):
+        return out[0], -out[1]
+
+    x, tool = torch.diag(torch.arange(1.0, 7.0)) + 0.1, nbkit.opcast("float64", dry_run=True, ops="eigh")
+    with Planted("aten._linalg_eigh.default", turned), tool as trace:
+        torch.linalg.eigh(x)
+    assert trace.casts["position"].tolist() == [0, 1]
+    assert (trace.casts["own_error"] < 1e-4).all() and (trace.casts["error"] < 1e-9).all()
+
+
+def test_a_sparse_result_comes_back_in_its_dtype():
+    sparse = torch.tensor([[0.0, 0.5], [0.25, 0.0]]).to_sparse()
+    with nbkit.opcast("float64", ops="sin") as trace:
+        out = sparse.sin()
+    assert trace.replaced["ran"].tolist() == ["float64"]
+    assert (out.dtype, out.layout) == (torch.float32, torch.sparse_coo)
+    assert torch.equal(out.to_dense(), sparse.to_dense().double().sin().float())
 
 
 def test_the_effect_on_the_loss_is_error_times_gradient():

@@ -208,6 +208,21 @@ def test_export_writes_what_backend_bench_reads(tmp_path):
     assert (tmp_path / "sums.txt").read_text().startswith("Operator: aten.sum.dim_IntList\ncnt: 2, ")
 
 
+def test_export_writes_sparse_tensors_and_complex_numbers(tmp_path):
+    sparse = torch.sparse_coo_tensor([[0, 0]], [1.0, 2.0], (3,), check_invariants=True)
+    csr, waves = torch.eye(2).to_sparse_csr(), torch.ones(2, dtype=torch.complex64)
+    captured(tmp_path / "calls", lambda: (sparse.neg(), sparse.coalesce().neg(), csr.neg(), waves * (1 + 2j)))
+    nbkit.opreplay(tmp_path / "calls", ops="aten.neg, aten.mul", export=tmp_path / "calls.txt")
+    assert (tmp_path / "calls.txt").read_text() == (
+        "Operator: aten.neg.default\n"
+        "cnt: 1, ((ST([3], f32, torch.sparse_coo, False),), {})\n"
+        "cnt: 1, ((ST([3], f32, torch.sparse_coo, True),), {})\n"
+        "cnt: 1, ((ST([2, 2], f32, torch.sparse_csr, False),), {})\n"
+        "Operator: aten.mul.Tensor\n"
+        "cnt: 1, ((T([2], c64), (1+2j)), {})\n"
+    )
+
+
 def test_the_exit_status_says_whether_something_differs(tmp_path):
     captured(tmp_path / "calls", lambda: torch.arange(4.0) * 3.0)
     rewritten(tmp_path / "calls", tmp_path / "other", other_result(first_of(tmp_path / "calls", "aten.mul.Tensor")))

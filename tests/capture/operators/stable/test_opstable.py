@@ -121,6 +121,75 @@ def test_random_ops_do_not_run_again_and_are_counted():
     assert trace.meta["skipped"]["not run again: random ops, which draw other numbers each time"] == 2
 
 
+def test_calls_that_cannot_run_again_are_counted_by_the_reason():
+    class Own(torch.Tensor):
+        pass
+
+    sparse, x = torch.eye(2).to_sparse(), torch.zeros(4)
+    trace = stable(
+        lambda: (torch.ones(2).as_subclass(Own).exp(), sparse.neg(), torch._foreach_add_([x, x[:2]], 1.0)),
+        ops="exp,neg,_foreach_add_",
+    )
+    assert not len(trace.stability) and x.tolist() == [2, 2, 1, 1]
+    for reason in ("tensor subclasses", "sparse and quantized tensors", "ops that write to tensors which share memory"):
+        assert trace.meta["skipped"][f"not run again: {reason}"] == 1
+
+
+@pytest.fixture
+def particular():
+    """Ops that take one call, no single row, and a tensor by keyword."""
+    library, calls = torch.library.Library("nbkit_particular", "DEF"), list[int]()
+
+    def once(x):
+        calls.append(1)
+        if len(calls) > 1:
+            raise RuntimeError("no more")
+        return x * 2
+
+    def rows(x):
+        if len(x) == 1:
+            raise ValueError("a single row")
+        return x * 2
+
+    for schema, function in {
+        "once(Tensor x) -> Tensor": once,
+        "rows(Tensor x) -> Tensor": rows,
+        "scaled(Tensor x, *, Tensor by) -> Tensor": lambda x, *, by: x * by,
+    }.items():
+        library.define(schema, tags=(torch.Tag.pointwise,))
+        library.impl(schema.partition("(")[0], function, "CompositeExplicitAutograd")
+    yield torch.ops.nbkit_particular
+    library._destroy()
+
+
+def test_a_batch_that_an_op_does_not_take_is_left_out_and_the_rest_is_tried(particular):
+    trace = stable(lambda: particular.rows(torch.randn(5, 3)), ops="nbkit_particular.*")
+    assert trace.stability[[*CHECKS]].to_numpy().tolist() == [["same", "same", "same", "same"]]
+    assert "not run again: could not run again: nbkit_particular.rows.default" not in trace.meta["skipped"]
+
+
+def test_tensors_by_keyword_have_the_rows_of_the_batch(particular):
+    x, by = torch.randn(5, 3), torch.arange(15.0).reshape(5, 3)
+    trace = stable(lambda: particular.scaled(x, by=by), ops="nbkit_particular.*")
+    assert trace.stability[[*CHECKS]].to_numpy().tolist() == [["same", "same", "same", "same"]]
+
+
+def test_an_op_that_fails_when_it_runs_again_is_counted_and_the_step_goes_on(particular):
+    out = []
+    trace = stable(lambda: out.append(particular.once(torch.ones(3))), ops="nbkit_particular.*")
+    assert out[0].tolist() == [2, 2, 2] and not len(trace.stability)
+    assert trace.meta["skipped"]["not run again: could not run again: nbkit_particular.once.default"] == 1
+
+
+def test_progress_says_how_many_calls_have_run_again():
+    tool = nbkit.opstable(ops="mm")
+    (observer,) = tool.observers
+    assert observer.progress() == "0 calls run again"
+    with tool:
+        torch.ones(2, 3) @ torch.ones(3, 2)
+        assert observer.progress() == "1 call run again"
+
+
 def test_in_place_and_out_ops_run_again_from_what_they_began_with():
     x, out = torch.arange(6.0), torch.empty(6)
     trace = stable(lambda: (x.mul_(2), torch.add(x, 1, out=out), x.cumsum_(0)))

@@ -1,0 +1,119 @@
+"""What a replay says of results that differ in number, of calls that raise, and of sparse tensors and bare zeros."""
+
+from contextlib import nullcontext
+
+import pytest
+import torch
+
+import nbkit
+from tests.capture.operators.folders import captured, problems, records, rewritten
+
+
+def sine():
+    torch.arange(4.0).sin()
+
+
+def replayed(folder, change, **options):
+    return nbkit.opreplay(rewritten(folder, folder.parent / change.__name__, change), **options)
+
+
+def test_another_number_of_results_and_another_end_are_told(tmp_path):
+    captured(tmp_path / "calls", sine, ops="aten.sin")
+
+    def two(_, record):
+        return record | {"outputs": [*record["outputs"], None]}
+
+    def raised(_, record):
+        return record | {"raised": "RuntimeError: no"}
+
+    trace = replayed(tmp_path / "calls", two)
+    assert problems(trace) == [("aten.sin.default", "mismatch", "1 results, expected 2")]
+    trace = replayed(tmp_path / "calls", raised)
+    message = "it returns, and in the step it raised RuntimeError: no"
+    assert problems(trace) == [("aten.sin.default", "failed", message)]
+    assert (trace.meta["identical_calls"], trace.meta["mismatches"]) == (0, 1)
+
+
+def test_a_call_that_returns_nothing_has_a_row_that_says_so(tmp_path):
+    captured(tmp_path / "calls", lambda: torch.empty(0, 3).unbind(), ops="aten.unbind")
+    trace = nbkit.opreplay(tmp_path / "calls")
+    assert trace.diffs[["status", "message"]].to_numpy().tolist() == [["ok", "it returns nothing"]]
+    assert trace.meta["identical_calls"] == 1
+
+
+def test_sparse_tensors_are_compared_to_the_bit(tmp_path):
+    sparse = torch.sparse_coo_tensor([[0, 2], [1, 0]], [1.0, 2.0], (3, 3), check_invariants=True).coalesce()
+    compressed = torch.tensor([[0.0, 1.0], [2.0, 0.0]]).to_sparse_csr()
+    captured(tmp_path / "calls", lambda: (sparse.mul(3.0), compressed.mul(3.0)), ops="aten.mul")
+    for against in ("bits", "captured", "cpu:float64"):
+        trace = nbkit.opreplay(tmp_path / "calls", against=against)
+        assert (trace.meta["identical_calls"], trace.diffs["status"].tolist()) == (2, ["ok", "ok"])
+
+    def factor(_, record):
+        return record | {"args": [record["args"][0], 4.0]}
+
+    def uncoalesced(at, record):
+        if at == 0:
+            record["tensors"][record["outputs"][0]["tensor"]]["is_coalesced"] = False
+        return record
+
+    found = ("aten.mul.Tensor", "mismatch", "other bits")
+    trace = replayed(tmp_path / "calls", factor)
+    assert problems(trace) == [found, found]
+    assert trace.diffs["max_abs_error"].tolist() == [2.0, 2.0]
+    assert problems(replayed(tmp_path / "calls", uncoalesced)) == [found]
+
+
+def test_zeros_without_memory_are_captured_and_compared(tmp_path):
+    def step():
+        torch._efficientzerotensor((3,))
+        torch._efficientzerotensor((2,), dtype=torch.complex64)
+
+    captured(tmp_path / "calls", step)
+    assert [one["tensors"][0].get("zeros") for one in records(tmp_path / "calls")] == ["cpu", "cpu"]
+    trace = nbkit.opreplay(tmp_path / "calls")
+    assert (trace.meta["identical_calls"], trace.diffs["status"].tolist()) == (2, ["ok", "ok"])
+
+
+def test_a_reference_that_raises_leaves_the_call_unjudged(tmp_path):
+    def absent(op, args, kwargs):
+        raise ValueError("not on this machine")
+
+    captured(tmp_path / "calls", sine, ops="aten.sin")
+    trace = nbkit.opreplay(tmp_path / "calls", against=absent)
+    message = "could not be compared (ValueError: not on this machine)"
+    assert problems(trace) == [("aten.sin.default", "skipped", message)]
+    assert (trace.meta["identical_calls"], trace.meta["mismatches"]) == (1, 0)
+
+
+@pytest.fixture
+def once():
+    """An op whose kernel takes one call until `once.clear()`."""
+    library, calls = torch.library.Library("nbkit_once", "DEF"), list[int]()
+    library.define("double(Tensor x) -> Tensor")
+
+    def double(x):
+        calls.append(1)
+        if len(calls) > 1:
+            raise NotImplementedError("no kernel")
+        return x * 2
+
+    library.impl("double", double, "CompositeExplicitAutograd")
+    yield calls
+    library._destroy()
+
+
+def test_an_op_that_the_reference_lacks_is_told(tmp_path, once):
+    captured(tmp_path / "calls", lambda: torch.ops.nbkit_once.double(torch.ones(3)), ops="nbkit_once.*")
+    once.clear()
+    trace = nbkit.opreplay(tmp_path / "calls", libraries="nbkit_once", against="cpu:float64")
+    message = "the reference has no kernel for it (no kernel)"
+    assert problems(trace) == [("nbkit_once.double.default", "skipped", message)]
+
+
+def test_progress_says_how_many_calls_have_run(tmp_path, monkeypatch):
+    told = []
+    monkeypatch.setattr("nbkit.capture.operators.replay.opreplay.Progress", lambda says: nullcontext(told.append(says)))
+    captured(tmp_path / "calls", lambda: (torch.ones(2).exp(), torch.ones(2).sin()), ops="exp,sin")
+    nbkit.opreplay(tmp_path / "calls")
+    assert told[0]() == "opreplay: 2 calls of 2 run again, last aten.sin.default"

@@ -1,0 +1,46 @@
+"""opfallback and the others take sparse tensors and ops that the CPU lacks, and leave tensors without values alone."""
+
+import pytest
+import torch
+
+import nbkit
+
+aten = torch.ops.aten
+
+
+def test_sparse_tensors_run_on_the_cpu_as_well():
+    sparse = torch.sparse_coo_tensor([[0, 2, 2], [1, 0, 0]], [1.0, 2.0, 0.5], (3, 3), check_invariants=True)
+    with nbkit.opfallback(ops="abs,mul") as trace:
+        made = sparse.coalesce().abs() * 3.0
+    assert trace.replaced["op"].tolist() == ["aten.abs.default", "aten.mul.Tensor"]
+    assert made.layout is torch.sparse_coo and made.to_dense().tolist() == [[0, 3, 0], [0, 0, 0], [7.5, 0, 0]]
+
+
+@pytest.mark.parametrize(
+    ("verb", "reason"),
+    [
+        (lambda path: nbkit.opfallback(), "not replaced"),
+        (lambda path: nbkit.opcast("float64"), "not cast"),
+        (lambda path: nbkit.opstable(), "not run again"),
+        (lambda path: nbkit.opcapture(path / "calls"), "not captured"),
+    ],
+    ids=["opfallback", "opcast", "opstable", "opcapture"],
+)
+def test_tensors_without_values_are_counted_and_run_as_they_are(verb, reason, tmp_path):
+    x = torch.ones(3, device="meta")
+    with verb(tmp_path) as trace:
+        assert x.sin().is_meta
+    assert trace.meta["skipped"][f"{reason}: tensors without values (meta, fake)"] == 1
+
+
+def test_an_op_that_the_cpu_lacks_is_made_of_others():
+    """Attention of a GPU, whose backward formula the CPU has by another name."""
+    query, key, value, incoming = torch.randn(4, 1, 2, 5, 8)
+    out, scale = aten._scaled_dot_product_flash_attention_for_cpu.default(query, key, value)
+    given = incoming, query, key, value, out, scale
+    seeds = torch.zeros(2), torch.zeros(2)
+    with nbkit.opfallback() as trace:
+        made = aten._scaled_dot_product_flash_attention_backward.default(*given, None, None, 5, 5, 0.0, False, *seeds)
+    assert trace.replaced["op"].tolist() == ["aten._scaled_dot_product_flash_attention_backward.default"]
+    expected = aten._scaled_dot_product_flash_attention_for_cpu_backward.default(*given, 0.0, False)
+    torch.testing.assert_close(list(made), list(expected), rtol=1e-4, atol=1e-5)
