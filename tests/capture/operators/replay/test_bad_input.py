@@ -114,9 +114,12 @@ def test_a_device_that_is_not_here_is_named_with_the_way_out(folder):
 
 
 def test_what_nbkit_fails_at_costs_one_call_and_its_rows(folder):
-    # By the time that this is seen its result has been compared.
     reason = "ValueError: invalid literal for int() with base 10: 'first'"
     assert changed(folder, number="first") == f"not run again: {records(folder)[0]['op']}: {reason}"
+    # By the time that this is seen its result has been compared.
+    trace = nbkit.opreplay(folder.parent / "changed")
+    rest = nbkit.opreplay(rewritten(folder, folder.parent / "rest", lambda at, record: record if at else None))
+    assert trace.diffs[["op_id", "op"]].equals(rest.diffs[["op_id", "op"]])
 
 
 def test_a_damaged_line_is_one_call(folder):

@@ -88,9 +88,11 @@ def test_a_reference_that_raises_leaves_the_call_unjudged(tmp_path):
 
 @pytest.fixture
 def once():
-    """An op whose kernel takes one call until `once.clear()`."""
+    """Two ops: one whose kernel takes one call until `once.clear()`, and one that makes bits of bytes."""
     library, calls = torch.library.Library("nbkit_once", "DEF"), list[int]()
     library.define("double(Tensor x) -> Tensor")
+    library.define("bits(Tensor x, int more) -> Tensor")
+    library.impl("bits", lambda x, more: (x + more).view(torch.bits8), "CompositeExplicitAutograd")
 
     def double(x):
         calls.append(1)
@@ -109,6 +111,19 @@ def test_an_op_that_the_reference_lacks_is_told(tmp_path, once):
     trace = nbkit.opreplay(tmp_path / "calls", libraries="nbkit_once", against="cpu:float64")
     message = "the reference has no kernel for it (no kernel)"
     assert problems(trace) == [("nbkit_once.double.default", "skipped", message)]
+
+
+def test_other_bits_of_a_dtype_without_numbers_are_told_without_a_distance(tmp_path, once):
+    def other(_, record):
+        return record | {"args": [record["args"][0], 2]}
+
+    bytes_ = torch.arange(5, dtype=torch.uint8)
+    captured(tmp_path / "calls", lambda: torch.ops.nbkit_once.bits(bytes_, 1), ops="nbkit_once.*")
+    assert nbkit.opreplay(tmp_path / "calls", libraries="nbkit_once").meta["identical_calls"] == 1
+    trace = replayed(tmp_path / "calls", other, libraries="nbkit_once")
+    ((op, status, message),) = problems(trace)
+    assert (op, status) == ("nbkit_once.bits.default", "mismatch")
+    assert message.startswith("could not be compared (NotImplementedError: ") and trace.meta["skipped"] == {}
 
 
 def test_progress_says_how_many_calls_have_run(tmp_path, monkeypatch):
