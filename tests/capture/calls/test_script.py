@@ -98,6 +98,17 @@ def test_inputs_that_cannot_be_written_are_one_sentence(tmp_path):
         script(lambda: torch.exp(torch.randn(200, 100)), "aten.exp.default", folder=tmp_path / "file" / "below")
 
 
+def test_on_a_full_disk_nothing_is_left_of_the_inputs(tmp_path, monkeypatch):
+    def full(values, path):
+        path.write_bytes(b"half")
+        raise RuntimeError("PytorchStreamWriter failed writing file data/0: file write failed\nmore")
+
+    monkeypatch.setattr(torch, "save", full)
+    with pytest.raises(NbkitError, match="pytorchstreamwriter failed writing file data/0: file write failed; free"):
+        script(lambda: torch.exp(torch.randn(200, 100)), "aten.exp.default", folder=tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_nan_on_one_side_is_the_difference(tmp_path):
     out = ran(
         script(lambda: torch.ones(3).log(), "aten.log.default", lambda func, args, out: out.fill_(torch.nan)), tmp_path

@@ -133,6 +133,14 @@ def test_an_op_without_a_kernel_in_that_dtype_is_told_by_the_dry_run():
     assert failed.message.startswith("it does not run in this dtype: ") and failed.error != failed.error
     assert (done.op, done.message != done.message, done.error < 1e-3) == ("aten.exp.default", True, True)
     assert trace.meta["cast_ops"] == 2
+    assert not [reason for reason in trace.meta["skipped"] if "could not be cast" in reason]
+
+
+def test_of_integer_and_empty_results_the_dry_run_says_nothing():
+    with nbkit.opcast("bfloat16", dry_run=True, ops="sort,exp") as trace:
+        torch.randn(3, 4).sort(), torch.empty(0).exp()
+    assert trace.casts[["op", "position"]].to_numpy().tolist() == [["aten.sort.default", 0]]
+    assert not [reason for reason in trace.meta["skipped"] if "could not be cast" in reason]
 
 
 def test_a_call_that_the_dry_run_cannot_judge_is_counted_with_the_reason():

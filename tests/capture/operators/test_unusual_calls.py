@@ -33,6 +33,15 @@ def test_tensors_without_values_are_counted_and_run_as_they_are(verb, reason, tm
     assert trace.meta["skipped"][f"{reason}: tensors without values (meta, fake)"] == 1
 
 
+def test_an_empty_result_tensor_gets_its_size():
+    out, halves = torch.empty(0), torch.empty(0, dtype=torch.float16)
+    with nbkit.opfallback(ops="add") as trace:
+        torch.add(torch.arange(3.0), 1, out=out)
+    with nbkit.opcast("float32", ops="sum"):
+        torch.sum(torch.ones(2, 3, dtype=torch.float16), 1, out=halves)
+    assert (trace.replaced["op"].tolist(), out.tolist(), halves.tolist()) == (["aten.add.out"], [1, 2, 3], [3, 3])
+
+
 def test_an_op_that_the_cpu_lacks_is_made_of_others():
     """Attention of a GPU, whose backward formula the CPU has by another name."""
     query, key, value, incoming = torch.randn(4, 1, 2, 5, 8)

@@ -148,6 +148,7 @@ def test_what_raised_must_raise_again(tmp_path):
         torch.ones(2, 3) @ torch.ones(2, 3)
     trace = nbkit.opreplay(tmp_path / "calls")
     assert trace.diffs["message"][0].startswith("it raises as in the step: RuntimeError: mat1")
+    assert not len(trace.timings) and trace.ops["total_time_us"].tolist() == [0.0]
 
     def whole(_, record):
         del record["raised"]

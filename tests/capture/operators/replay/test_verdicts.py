@@ -34,6 +34,18 @@ def test_another_number_of_results_and_another_end_are_told(tmp_path):
     assert (trace.meta["identical_calls"], trace.meta["mismatches"]) == (0, 1)
 
 
+@pytest.mark.parametrize("bit", ["conj", "neg"])
+def test_a_result_without_its_lazy_bit_is_told(tmp_path, bit):
+    captured(tmp_path / "calls", lambda: torch.ones(2, dtype=torch.complex64) * 2, ops="aten.mul")
+
+    def lazy(_, record):
+        record["tensors"][record["outputs"][0]["tensor"]][bit] = True
+        return record
+
+    found = problems(replayed(tmp_path / "calls", lazy))
+    assert found == [("aten.mul.Tensor", "mismatch", f"{bit} False, expected True")]
+
+
 def test_a_call_that_returns_nothing_has_a_row_that_says_so(tmp_path):
     captured(tmp_path / "calls", lambda: torch.empty(0, 3).unbind(), ops="aten.unbind")
     trace = nbkit.opreplay(tmp_path / "calls")
@@ -73,6 +85,16 @@ def test_zeros_without_memory_are_captured_and_compared(tmp_path):
     assert [one["tensors"][0].get("zeros") for one in records(tmp_path / "calls")] == ["cpu", "cpu"]
     trace = nbkit.opreplay(tmp_path / "calls")
     assert (trace.meta["identical_calls"], trace.diffs["status"].tolist()) == (2, ["ok", "ok"])
+
+
+def test_of_equal_results_what_is_not_finite_is_counted(tmp_path):
+    values = torch.tensor([float("nan"), float("inf"), -float("inf"), 1.0])
+    captured(tmp_path / "calls", lambda: (values.neg(), torch.arange(3).neg(), values.to(torch.float8_e5m2).clone()))
+    rows = nbkit.opreplay(tmp_path / "calls", ops="aten.neg, aten.clone").diffs
+    counts = ["actual_nan_count", "expected_nan_count", "actual_inf_count", "expected_inf_count", "max_abs_error"]
+    assert rows["status"].tolist() == ["ok", "ok", "ok"]
+    assert rows[counts].to_numpy().tolist()[:2] == [[1, 1, 2, 2, 0], [0, 0, 0, 0, 0]]
+    assert rows[["mismatch_count", "mismatch_fraction", "cosine_similarity"]].to_numpy().tolist() == [[0, 0, 1]] * 3
 
 
 def test_a_reference_that_raises_leaves_the_call_unjudged(tmp_path):
@@ -128,7 +150,10 @@ def test_other_bits_of_a_dtype_without_numbers_are_told_without_a_distance(tmp_p
 
 def test_progress_says_how_many_calls_have_run(tmp_path, monkeypatch):
     told = []
-    monkeypatch.setattr("nbkit.capture.operators.replay.opreplay.Progress", lambda says: nullcontext(told.append(says)))
+    monkeypatch.setattr(
+        "nbkit.capture.operators.replay.opreplay.Progress", lambda says: nullcontext(told.extend([says(), says]))
+    )
     captured(tmp_path / "calls", lambda: (torch.ones(2).exp(), torch.ones(2).sin()), ops="exp,sin")
     nbkit.opreplay(tmp_path / "calls")
-    assert told[0]() == "opreplay: 2 calls of 2 run again, last aten.sin.default"
+    assert told[0] == "opreplay: 0 calls of 0 run again, last "
+    assert told[1]() == "opreplay: 2 calls of 2 run again, last aten.sin.default"

@@ -1,5 +1,7 @@
 """Finds planted faults that give other bits, is silent about correct steps, and leaves the step as it is."""
 
+from weakref import ref
+
 import pytest
 import torch
 from torch import nn
@@ -212,6 +214,17 @@ def test_what_torch_documents_of_an_op_depends_on_the_device(op, device, text):
     packet, overload = op.split(".")
     func = getattr(getattr(torch.ops.aten, packet), overload)
     assert documented(traits_of(func), [torch.empty(2, device=device)]) == text
+
+
+def test_tensors_of_the_step_live_as_long_as_without():
+    def step():
+        x = torch.randn(4, 3)
+        out = [x.mul(2), x.clone().add_(1)]
+        references = [ref(one) for one in (x, *out)]
+        del x, out
+        assert [one() for one in references] == [None] * 3
+
+    stable(step)
 
 
 def test_documented_ops_are_marked():
