@@ -39,10 +39,11 @@ def test_right_calls_are_kept_of_ops_that_are_asked_for():
 
 
 def test_a_call_beyond_keep_bytes_is_not_kept_and_said():
-    trace = with_fault(twice_exp, "aten.exp.default", scaled, keep_bytes=100)
-    bad = str(trace.diffs.query("status == 'mismatch'")["op_id"].item())
-    assert trace.captured == {}
-    assert trace.meta["captured"]["not_captured"] == {bad: "its values need 480 bytes, and keep_bytes=100 is used up"}
+    for keep_bytes, needed in ((100, 480), (50, 96)):
+        trace = with_fault(twice_exp, "aten.exp.default", scaled, keep_bytes=keep_bytes)
+        bad = str(trace.diffs.query("status == 'mismatch'")["op_id"].item())
+        reason = f"its values need {needed} bytes, and keep_bytes={keep_bytes} is used up"
+        assert (trace.captured, trace.meta["captured"]["not_captured"]) == ({}, {bad: reason})
 
 
 def test_keep_bytes_holds_for_all_calls_together():

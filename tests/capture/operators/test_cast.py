@@ -88,6 +88,14 @@ def test_views_casts_and_copies_are_left_alone():
     assert trace.meta["skipped"]["not cast: casts and copies"] >= 3
 
 
+def test_calls_without_a_dtype_that_is_cast_are_left_alone_and_counted():
+    x, half = torch.ones(2), torch.ones(2, dtype=torch.float16)
+    with nbkit.opcast("float16->float32", ops="exp") as trace:
+        x.exp(), half.exp(), x.double().exp()
+    assert trace.replaced["call"].tolist() == [1]
+    assert trace.meta["skipped"]["not cast: no inputs of a dtype that is cast"] == 2
+
+
 def test_three_steps_end_with_correct_parameters():
     """A step in float64 whose ops compute in float64 anyway: casts to the same dtype's wider one lose nothing."""
 
@@ -141,6 +149,15 @@ def test_of_integer_and_empty_results_the_dry_run_says_nothing():
         torch.randn(3, 4).sort(), torch.empty(0).exp()
     assert trace.casts[["op", "position"]].to_numpy().tolist() == [["aten.sort.default", 0]]
     assert not [reason for reason in trace.meta["skipped"] if "could not be cast" in reason]
+
+
+def test_what_an_op_writes_to_is_named_by_its_place_in_the_call():
+    x, y, z = torch.ones(2), torch.ones(3), torch.ones(3)
+    with nbkit.opcast("bfloat16", dry_run=True, ops="_foreach_add_,add") as trace:
+        torch._foreach_add_([x, y], 1.0)
+        torch.add(y, z)
+    assert trace.casts[["role", "position"]].to_numpy().tolist() == [["input", 0], ["input", 1], ["output", 0]]
+    assert x.tolist() == [2, 2]
 
 
 def test_a_call_that_the_dry_run_cannot_judge_is_counted_with_the_reason():

@@ -194,6 +194,7 @@ def test_what_is_no_capture_is_refused(folder, head, message):
         ({"repeats": 0}, "repeats=0 is no number of runs; give a whole number from 1 on."),
         ({"warmup": -1}, "warmup=-1 is no number of runs; give a whole number from 0 on."),
         ({"device": "moon"}, "device='moon' cannot be used ("),
+        ({"device": "vulkan"}, "device='vulkan' cannot be used ("),
         ({"against": "moon"}, "reference='moon' cannot be used ("),
         ({"calls": "x"}, "calls='x' names no calls"),
     ],

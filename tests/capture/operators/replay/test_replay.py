@@ -89,6 +89,8 @@ def test_a_result_with_other_bits_is_told(tmp_path):
     assert (row["max_abs_error"], row["mismatch_count"]) == (4.5, 3)
     assert (trace.meta["identical_calls"], trace.meta["mismatches"]) == (0, 1)
     assert list(trace.findings["rule"]) == ["mismatch"]
+    rows = nbkit.opreplay(folder, against="captured").diffs
+    assert rows[["status", "mismatch_count"]].to_numpy().tolist() == [["mismatch", 3]]
 
 
 def test_one_bit_is_enough_and_rounding_allows_it(tmp_path):

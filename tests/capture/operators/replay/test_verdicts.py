@@ -46,6 +46,68 @@ def test_a_result_without_its_lazy_bit_is_told(tmp_path, bit):
     assert found == [("aten.mul.Tensor", "mismatch", f"{bit} False, expected True")]
 
 
+@pytest.mark.parametrize("against", ["captured", "cpu:float64"])
+def test_form_is_judged_beside_values(tmp_path, against):
+    captured(tmp_path / "calls", lambda: (torch.ones(2, 3).t(), torch.empty(2)), ops="aten.t, aten.empty")
+    rows = nbkit.opreplay(tmp_path / "calls", against=against).diffs
+    assert rows[["op", "status", "message"]].to_numpy().tolist() == [
+        ["aten.t.default", "ok", "a view: form and memory are compared"],
+        ["aten.empty.memory_format", "ok", "uninitialized memory: only its form is compared"],
+    ]
+
+    def shape(at, record):
+        if not at:
+            record["tensors"][record["outputs"][0]["tensor"]]["shape"] = [2, 3]
+        return record
+
+    found = problems(replayed(tmp_path / "calls", shape, against=against))
+    assert found == [("aten.t.default", "shape", "shape [3, 2], expected [2, 3]")]
+
+
+def test_memory_of_its_own_in_place_of_an_arguments_is_told(tmp_path):
+    captured(tmp_path / "calls", sine, ops="aten.sin")
+
+    def alias(_, record):
+        record["tensors"][record["outputs"][0]["tensor"]]["storage"] = 0
+        return record
+
+    message = "memory of its own, expected that of an argument"
+    assert problems(replayed(tmp_path / "calls", alias)) == [("aten.sin.default", "mismatch", message)]
+
+
+def test_what_is_written_and_not_returned_is_judged_by_rounding(tmp_path):
+    x, y = torch.arange(3.0), torch.arange(4.0)
+    captured(tmp_path / "calls", lambda: torch._foreach_add_([x, y], 1.0), ops="aten._foreach_add_")
+
+    def more(_, record):
+        return record | {"args": [record["args"][0], 2.0]}
+
+    for against in ("bits", "captured"):
+        assert problems(nbkit.opreplay(tmp_path / "calls", against=against)) == []
+    rows = replayed(tmp_path / "calls", more, against="captured").diffs
+    rows = rows[rows["role"] == "input"]
+    assert rows[["position", "status", "max_abs_error"]].to_numpy().tolist() == [[0, "mismatch", 1], [1, "mismatch", 1]]
+
+
+def test_random_draws_are_left_to_the_bits(tmp_path):
+    captured(tmp_path / "calls", lambda: torch.empty(4).uniform_(), ops="aten.uniform_")
+    assert nbkit.opreplay(tmp_path / "calls").meta["identical_calls"] == 1
+    message = "a reference draws other random numbers; against='bits' compares them"
+    found = problems(nbkit.opreplay(tmp_path / "calls", against="cpu:float64"))
+    assert found == [("aten.uniform_.default", "skipped", message)]
+
+
+def test_a_view_that_begins_elsewhere_is_told(tmp_path):
+    captured(tmp_path / "calls", lambda: torch.arange(5.0)[2:], ops="aten.slice")
+
+    def earlier(_, record):
+        record["tensors"][record["outputs"][0]["tensor"]]["offset"] = 1
+        return record
+
+    found = problems(replayed(tmp_path / "calls", earlier))
+    assert found == [("aten.slice.Tensor", "mismatch", "storage offset 2, expected 1")]
+
+
 def test_a_call_that_returns_nothing_has_a_row_that_says_so(tmp_path):
     captured(tmp_path / "calls", lambda: torch.empty(0, 3).unbind(), ops="aten.unbind")
     trace = nbkit.opreplay(tmp_path / "calls")

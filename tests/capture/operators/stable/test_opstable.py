@@ -1,5 +1,6 @@
 """Finds planted faults that give other bits, is silent about correct steps, and leaves the step as it is."""
 
+import re
 from weakref import ref
 
 import pytest
@@ -58,7 +59,7 @@ def test_a_planted_fault_is_found_in_the_check_it_is_about(device, kind, column,
     assert planted.report()["changed"].item() > 0
     (row,) = trace.stability.itertuples()
     assert getattr(row, column) == "differs"
-    assert row.max_ulp > 0
+    assert row.max_ulp > 0 and re.search(r": \d+ elements? differs? by up to [\d.,e+]+ ULP", row.message)
     assert len(trace.findings) == (column == "run_to_run")
 
 
@@ -100,6 +101,14 @@ def test_rows_that_depend_on_each_other_have_no_batch():
     batch = trace.stability.set_index("op")["batch_invariant"]
     assert batch["aten.sum.dim_IntList"].isna().tolist() == [True, False]
     assert batch[["aten.cumsum.default", "aten.stack.default"]].isna().all()
+
+
+def test_ops_with_several_results_have_a_batch_as_well():
+    x = torch.randn(5, 6)
+    trace = stable(lambda: (x.sort(1), x.max(1), torch.nn.functional.layer_norm(x, (6,))), ops="sort,max,layer_norm")
+    batch = trace.stability.set_index("op")["batch_invariant"]
+    assert batch[["aten.sort.default", "aten.max.dim"]].tolist() == ["same", "same"]
+    assert batch["aten.native_layer_norm.default"] in ("same", "differs")
 
 
 @each_step
@@ -197,8 +206,9 @@ def test_in_place_and_out_ops_run_again_from_what_they_began_with():
     trace = stable(lambda: (x.mul_(2), torch.add(x, 1, out=out), x.cumsum_(0)))
     assert x.tolist() == [0, 2, 6, 12, 20, 30]
     assert out.tolist() == [1, 3, 5, 7, 9, 11]
-    assert trace.stability["run_to_run"].tolist() == ["same"] * len(trace.stability)
-    assert len(trace.stability) == 3
+    assert trace.stability["op"].tolist() == ["aten.mul_.Tensor", "aten.add.out", "aten.cumsum_.default"]
+    assert trace.stability["run_to_run"].tolist() == ["same"] * 3
+    assert trace.stability["batch_invariant"].tolist()[0] == "same"
 
 
 @pytest.mark.parametrize(
