@@ -151,6 +151,13 @@ def test_of_integer_and_empty_results_the_dry_run_says_nothing():
     assert not [reason for reason in trace.meta["skipped"] if "could not be cast" in reason]
 
 
+def test_a_dtype_that_a_call_names_holds_in_the_dry_run():
+    x = torch.ones(257, dtype=torch.float16)  # bfloat16 has no 257
+    with nbkit.opcast("float16->bfloat16", dry_run=True, ops="sum") as trace:
+        x.sum(dtype=torch.float32), x.sum()
+    assert trace.casts["error"].tolist() == [0.0, pytest.approx(1 / 257)]
+
+
 def test_what_an_op_writes_to_is_named_by_its_place_in_the_call():
     x, y, z = torch.ones(2), torch.ones(3), torch.ones(3)
     with nbkit.opcast("bfloat16", dry_run=True, ops="_foreach_add_,add") as trace:

@@ -50,6 +50,22 @@ def test_a_method_is_found_from_itself(package):
         nbkit.ophook(before, nbkit.optrace)
 
 
+def test_what_a_caller_keeps_of_a_hooked_method_runs_on_afterwards(package):
+    with nbkit.ophook("third_party_classes.Outer.Inner.twice", nbkit.optrace) as hook:
+        kept = package.Outer.Inner().twice
+    assert kept(X).tolist() == [[2, 2], [2, 2]]
+    assert hook.calls.total() == 0
+
+
+def test_a_name_that_is_like_no_other_gets_an_example():
+    with pytest.raises(OptionError) as raised:
+        nbkit.ophook("torch.nn.functional.qqqqqqqq", nbkit.optrace)
+    assert str(raised.value) == (
+        "target='torch.nn.functional.qqqqqqqq' cannot be found: torch.nn.functional has no 'qqqqqqqq'; "
+        "give a name such as 'torch.nn.functional.softmax', or a function."
+    )
+
+
 def test_a_class_method_in_c_is_bound_as_before(package):
     with nbkit.ophook("third_party_classes.Table.fromkeys", nbkit.optrace) as hook:
         made = package.Table.fromkeys(["a", "b"], 3)

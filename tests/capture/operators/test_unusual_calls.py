@@ -26,11 +26,23 @@ def test_sparse_tensors_run_on_the_cpu_as_well():
     ],
     ids=["opfallback", "opcast", "opstable", "opcapture"],
 )
-def test_tensors_without_values_are_counted_and_run_as_they_are(verb, reason, tmp_path):
-    x = torch.ones(3, device="meta")
+def test_tensors_without_values_or_one_shape_are_counted_and_run_as_they_are(verb, reason, tmp_path):
+    x, nested = torch.ones(3, device="meta"), torch.nested.nested_tensor([torch.ones(2), torch.zeros(3)])
     with verb(tmp_path) as trace:
         assert x.sin().is_meta
+        assert nested.neg().is_nested
     assert trace.meta["skipped"][f"{reason}: tensors without values (meta, fake)"] == 1
+    assert trace.meta["skipped"][f"{reason}: nested tensors, which have no one shape"] == 1
+
+
+def test_empty_tensors_run_elsewhere_with_their_shape_and_strides():
+    x, half = torch.empty(3, 0, 2).transpose(0, 2), torch.empty(0, 3, dtype=torch.float16)
+    with nbkit.opfallback(ops="exp,mm") as trace:
+        out, product = x.exp(), torch.empty(0, 3) @ torch.ones(3, 2)
+    with nbkit.opcast("float32", ops="exp") as cast:
+        assert (half.exp().dtype, half.exp().shape) == (torch.float16, (0, 3))
+    assert (out.shape, out.stride(), product.shape) == (x.shape, x.exp().stride(), (0, 2))
+    assert (len(trace.replaced), len(cast.replaced)) == (2, 2)
 
 
 def test_an_empty_result_tensor_gets_its_size():

@@ -27,3 +27,8 @@ def test_a_call_that_cannot_run_otherwise_is_no_candidate():
     finally:
         library._destroy()
     assert trace.meta["candidates"] == 1
+
+
+def test_what_no_trial_can_replace_is_counted():
+    trace = nbkit.opbisect(lambda: (torch.ones(2, device="meta").exp(), torch.ones(2).exp()), lambda value: True)
+    assert trace.meta["skipped"]["not replaced: tensors without values (meta, fake)"] == 1

@@ -46,6 +46,23 @@ def test_shapes_of_a_list_of_tensors_are_a_list(tmp_path):
     assert nbkit.opreplay(tmp_path / "calls").ops["input_shapes"].tolist() == ["[[[2, 4], [2, 3]], []]"]
 
 
+def test_arguments_are_told_as_in_the_step(tmp_path):
+    def step() -> None:
+        x = torch.ones(4, 3)
+        x.sum(dim=[1], keepdim=True), torch.cat([x, x], 1), torch.where(x > 0, x, 2.0), x.new_full((2,), 3)
+        torch.addmm(torch.ones(4), x, torch.ones(3, 4), alpha=2.0), torch.nn.functional.layer_norm(x, (3,))
+        torch.nn.functional.conv1d(x[None], torch.ones(2, 4, 3), padding=1), torch.add(x, 1, out=torch.empty(0))
+
+    captured(tmp_path / "calls", step)
+    with nbkit.optrace() as trace:
+        step()
+    own = trace.ops[trace.ops["level"] == "aten"][["op", "arguments"]].reset_index(drop=True)
+    ops = nbkit.opreplay(tmp_path / "calls").ops
+    assert ops[["op", "arguments"]].equals(own) and len(own) > 12
+    # Of a convolution the arguments that are no tensors count as well.
+    assert ops["flops"][ops["op"] == "aten.convolution.default"].tolist() == [2 * (2 * 3) * (4 * 3)]
+
+
 def test_an_op_that_writes_gets_its_inputs_anew_in_each_repeat(tmp_path):
     x = torch.ones(3)
     captured(tmp_path / "calls", lambda: x.mul_(2), ops="aten.mul_")

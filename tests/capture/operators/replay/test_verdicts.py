@@ -64,6 +64,17 @@ def test_form_is_judged_beside_values(tmp_path, against):
     assert found == [("aten.t.default", "shape", "shape [3, 2], expected [2, 3]")]
 
 
+def test_another_sign_of_a_zero_is_one_element(tmp_path):
+    captured(tmp_path / "calls", lambda: torch.zeros(4) * 2.0, ops="aten.mul")
+
+    def negative(_, record):
+        return record | {"args": [record["args"][0], -2.0]}
+
+    (row,) = replayed(tmp_path / "calls", negative).diffs.itertuples()
+    assert (row.status, row.message, row.mismatch_count, row.mismatch_fraction) == ("mismatch", "other bits", 1, 0.25)
+    assert row.max_abs_error == 0
+
+
 def test_memory_of_its_own_in_place_of_an_arguments_is_told(tmp_path):
     captured(tmp_path / "calls", sine, ops="aten.sin")
 
