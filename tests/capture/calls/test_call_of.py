@@ -67,6 +67,8 @@ def test_arguments_of_every_kind_come_back():
     assert (call.args[1], call.kwargs) == ([0, 1], {"dtype": torch.float64})
     call = kept_of(lambda: x.to(torch.complex64) * (1 + 2j), "aten.mul.Tensor")
     assert (call.args[1], type(call.args[1])) == (1 + 2j, complex)
+    call = kept_of(lambda: torch.full_like(x, 0.5, device="cpu"), "aten.full_like.default")
+    assert (call.args[1], call.kwargs["device"]) == (0.5, torch.device("cpu"))
 
 
 def test_one_tensor_given_twice_is_one():

@@ -151,6 +151,14 @@ def test_of_integer_and_empty_results_the_dry_run_says_nothing():
     assert not [reason for reason in trace.meta["skipped"] if "could not be cast" in reason]
 
 
+def test_indices_stay_indices_in_the_dry_run():
+    table, ids = torch.tensor([[1.0], [257.0]]), torch.tensor([1, 0, 1])
+    with nbkit.opcast("bfloat16", dry_run=True, ops="index_select") as trace:
+        table.index_select(0, ids)
+    assert trace.casts["message"].isna().all()
+    assert trace.casts["error"].tolist() == [pytest.approx((2 / (2 * 257**2 + 1)) ** 0.5)]
+
+
 def test_a_dtype_that_a_call_names_holds_in_the_dry_run():
     x = torch.ones(257, dtype=torch.float16)  # bfloat16 has no 257
     with nbkit.opcast("float16->bfloat16", dry_run=True, ops="sum") as trace:

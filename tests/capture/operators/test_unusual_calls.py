@@ -45,6 +45,18 @@ def test_empty_tensors_run_elsewhere_with_their_shape_and_strides():
     assert (len(trace.replaced), len(cast.replaced)) == (2, 2)
 
 
+def test_results_that_are_no_tensors_stay_as_they_are():
+    library = torch.library.Library("nbkit_counted", "DEF")
+    library.define("counted(Tensor x) -> (Tensor, int)")
+    library.impl("counted", lambda x: (x * 2, len(x)), "CompositeExplicitAutograd")
+    try:
+        with nbkit.opfallback(ops="nbkit_counted.*") as trace:
+            out, count = torch.ops.nbkit_counted.counted(torch.ones(3))
+    finally:
+        library._destroy()
+    assert (out.tolist(), count, len(trace.replaced)) == ([2, 2, 2], 3, 1)
+
+
 def test_an_empty_result_tensor_gets_its_size():
     out, halves = torch.empty(0), torch.empty(0, dtype=torch.float16)
     with nbkit.opfallback(ops="add") as trace:

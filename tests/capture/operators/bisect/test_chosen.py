@@ -30,5 +30,12 @@ def test_a_call_that_cannot_run_otherwise_is_no_candidate():
 
 
 def test_what_no_trial_can_replace_is_counted():
-    trace = nbkit.opbisect(lambda: (torch.ones(2, device="meta").exp(), torch.ones(2).exp()), lambda value: True)
-    assert trace.meta["skipped"]["not replaced: tensors without values (meta, fake)"] == 1
+    class Own(torch.Tensor):
+        pass
+
+    def step():
+        torch.ones(2, device="meta").exp(), torch.ones(2).as_subclass(Own).exp(), torch.ones(2).exp()
+
+    trace = nbkit.opbisect(step, lambda value: True, ops="exp")
+    for reason in ("tensors without values (meta, fake)", "tensor subclasses"):
+        assert trace.meta["skipped"][f"not replaced: {reason}"] == 1

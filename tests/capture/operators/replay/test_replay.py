@@ -189,6 +189,10 @@ def test_a_fault_of_a_device_shows_where_its_calls_run_again_on_the_cpu(tmp_path
             assert [(op, status) for op, status, _ in found] == [("aten.tanh.default", "mismatch")]
         judged = nbkit.opreplay(tmp_path / "calls", against="cpu:float64")
         assert [(op, status) for op, status, _ in problems(judged)] == [("aten.tanh.default", "mismatch")]
+        captured(tmp_path / "right", lambda: (x.cpu().tanh(), torch.full((2,), 0.5)), ops="aten.tanh, aten.full")
+        there = nbkit.opreplay(tmp_path / "right", device=device.torch_device)
+        assert (there.meta["devices"], there.meta["mismatches"]) == (["sim:0"], 1)
+        assert json.loads(there.ops["arguments"][1])["device"] == "sim:0"
     finally:
         nbkit.SimulatedDevice()
 

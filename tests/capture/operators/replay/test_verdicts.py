@@ -64,6 +64,17 @@ def test_form_is_judged_beside_values(tmp_path, against):
     assert found == [("aten.t.default", "shape", "shape [3, 2], expected [2, 3]")]
 
 
+@pytest.mark.parametrize("against", ["bits", "captured"])
+def test_other_integers_are_a_mismatch(tmp_path, against):
+    captured(tmp_path / "calls", lambda: torch.arange(4) * 3, ops="aten.mul")
+
+    def larger(_, record):
+        return record | {"args": [record["args"][0], 4]}
+
+    rows = replayed(tmp_path / "calls", larger, against=against).diffs
+    assert rows[["status", "mismatch_count", "max_abs_error"]].to_numpy().tolist() == [["mismatch", 3, 3]]
+
+
 def test_another_sign_of_a_zero_is_one_element(tmp_path):
     captured(tmp_path / "calls", lambda: torch.zeros(4) * 2.0, ops="aten.mul")
 
