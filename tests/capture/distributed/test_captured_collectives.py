@@ -45,6 +45,15 @@ def unfinished() -> tuple[list[str], dict[str, int]]:
     return [op for op in trace.captures["op"] if op.startswith("c10d")], skipped
 
 
+def overwritten() -> int:
+    """Returns how many collectives replay as they were, of one whose result the next op, left out, writes to."""
+    x, folder = torch.ones(2), place().with_name(f"overwritten {dist.get_rank()}")
+    with nbkit.opcapture(folder, ops="c10d.*"):
+        dist.all_reduce(x)
+        x.mul_(3)
+    return nbkit.opreplay(folder).meta["identical_calls"]
+
+
 def captured_and_replayed() -> dict[str, object]:
     bare = step()
     with nbkit.opcapture(place()) as trace:
@@ -58,6 +67,7 @@ def captured_and_replayed() -> dict[str, object]:
         "problems": problems(replay),
         "not run": replay.meta["skipped"],
         "unfinished": unfinished(),
+        "overwritten": overwritten(),
     }
 
 
@@ -68,7 +78,7 @@ def test_two_processes_capture_and_replay_their_collectives(tmp_path, monkeypatc
         assert one["same"] and one["problems"] == [] and one["not run"] == {}, one
         assert one["identical"][0] == one["identical"][1] > 10
         assert one["ops"] >= {*OPS, ("c10d.send.default", "c10d.recv_.default")[rank]}
-        assert one["skipped"] == set()
+        assert one["skipped"] == set() and one["overwritten"] == 1
     late = "not captured: collectives that had not completed when the recording ended"
     assert [one["unfinished"] for one in found] == [
         (["c10d.allreduce_.default"], {late: 1}),

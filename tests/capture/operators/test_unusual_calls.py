@@ -57,6 +57,17 @@ def test_results_that_are_no_tensors_stay_as_they_are():
     assert (out.tolist(), count, len(trace.replaced)) == ([2, 2, 2], 3, 1)
 
 
+def test_memory_that_a_call_sees_in_two_dtypes_stays_where_it_is():
+    x, bare = torch.ones(3), torch.ones(3)
+    bare.add_(bare.view(torch.int32))
+    seen_as_integers = x.view(torch.int32)
+    with nbkit.opfallback(ops="add_") as trace:
+        x.add_(seen_as_integers)
+    assert x.tolist() == bare.tolist() and not len(trace.replaced)
+    assert trace.meta["skipped"]["not replaced: views"] == 1
+    assert not [reason for reason in trace.meta["skipped"] if "does not run there" in reason]
+
+
 def test_an_empty_result_tensor_gets_its_size():
     out, halves = torch.empty(0), torch.empty(0, dtype=torch.float16)
     with nbkit.opfallback(ops="add") as trace:

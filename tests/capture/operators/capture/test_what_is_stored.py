@@ -37,6 +37,30 @@ def test_of_a_view_that_turns_out_to_be_a_copy_the_values_are_stored(tmp_path):
         library._destroy()
 
 
+def test_what_a_call_that_cannot_be_captured_writes_is_seen(tmp_path):
+    library = torch.library.Library("nbkit_turn", "DEF")
+    library.define("turn_(Tensor(a!) x, Tensor other) -> ()")
+
+    def turn(x, other):
+        x.copy_(x.flip(0))
+
+    library.impl("turn_", turn, "CompositeExplicitAutograd")
+    x, quantized = torch.arange(100_000), torch.quantize_per_tensor(torch.ones(1), 1.0, 0, torch.quint8)
+
+    def step():
+        x.argmax()
+        torch.ops.nbkit_turn.turn_(x, quantized)  # the sum of the words stays
+        x.argmax()
+
+    try:
+        trace = captured(tmp_path / "calls", step, ops="aten.argmax, nbkit_turn.*")
+    finally:
+        library._destroy()
+    assert trace.meta["skipped"]["not captured: it has quantized tensors"] == 1
+    replayed = nbkit.opreplay(tmp_path / "calls")
+    assert (replayed.meta["identical_calls"], problems(replayed)) == (2, [])
+
+
 def test_only_takes_the_calls_that_opcheck_found(tmp_path):
     def step():
         x = torch.tensor([4.0, -1.0])
