@@ -26,13 +26,18 @@ def test_sparse_tensors_run_on_the_cpu_as_well():
     ],
     ids=["opfallback", "opcast", "opstable", "opcapture"],
 )
-def test_tensors_without_values_or_one_shape_are_counted_and_run_as_they_are(verb, reason, tmp_path):
+def test_tensors_without_values_or_one_shape_and_subclasses_are_counted_and_run_as_they_are(verb, reason, tmp_path):
+    class Own(torch.Tensor):
+        pass
+
     x, nested = torch.ones(3, device="meta"), torch.nested.nested_tensor([torch.ones(2), torch.zeros(3)])
     with verb(tmp_path) as trace:
         assert x.sin().is_meta
         assert nested.neg().is_nested
+        torch.ones(2).as_subclass(Own).exp()
     assert trace.meta["skipped"][f"{reason}: tensors without values (meta, fake)"] == 1
     assert trace.meta["skipped"][f"{reason}: nested tensors, which have no one shape"] == 1
+    assert trace.meta["skipped"][f"{reason}: tensor subclasses"] == 1
 
 
 def test_empty_tensors_run_elsewhere_with_their_shape_and_strides():

@@ -61,6 +61,30 @@ def test_what_a_call_that_cannot_be_captured_writes_is_seen(tmp_path):
     assert (replayed.meta["identical_calls"], problems(replayed)) == (2, [])
 
 
+def test_what_a_captured_call_writes_is_seen_by_the_next(tmp_path):
+    x = torch.arange(100_000)
+    captured(tmp_path / "calls", lambda: (x.argmax(), x.copy_(x.flip(0)), x.argmax()), ops="aten.argmax, aten.copy_")
+    replayed = nbkit.opreplay(tmp_path / "calls")
+    assert (replayed.meta["identical_calls"], problems(replayed)) == (3, [])
+
+
+def test_an_empty_part_of_a_large_memory_takes_no_room(tmp_path):
+    cache = torch.randn(1000, 1000)
+    step = lambda: torch.cat([cache[0, :0], cache[500, 10:20]])  # noqa: E731
+    assert captured(tmp_path / "calls", step, ops="aten.cat").meta["captured_bytes"] < 4000
+    assert nbkit.opreplay(tmp_path / "calls").meta["identical_calls"] == 1
+
+
+def test_markers_are_no_calls(tmp_path):
+    def step():
+        with torch.profiler.record_function("mine"):
+            torch.ones(2).exp()
+
+    trace = captured(tmp_path / "calls", step)
+    assert trace.captures["op"].tolist() == ["aten.ones.default", "aten.exp.default"]
+    assert trace.meta["skipped"]["not captured: metadata ops (no tensor computation)"] == 2
+
+
 def test_only_takes_the_calls_that_opcheck_found(tmp_path):
     def step():
         x = torch.tensor([4.0, -1.0])
