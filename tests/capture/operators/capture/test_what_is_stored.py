@@ -68,6 +68,14 @@ def test_what_a_captured_call_writes_is_seen_by_the_next(tmp_path):
     assert (replayed.meta["identical_calls"], problems(replayed)) == (3, [])
 
 
+def test_a_result_that_makes_room_for_itself_is_stored_whole(tmp_path):
+    step = lambda: torch.add(torch.ones(4, 4), 1, out=torch.empty(0))  # noqa: E731
+    captured(tmp_path / "calls", step, ops="aten.add")
+    (record,) = records(tmp_path / "calls")
+    assert len([storage for storage in record["storages"] if "after" in storage]) == 1
+    assert nbkit.opreplay(tmp_path / "calls").meta["identical_calls"] == 1
+
+
 def test_an_empty_part_of_a_large_memory_takes_no_room(tmp_path):
     cache = torch.randn(1000, 1000)
     step = lambda: torch.cat([cache[0, :0], cache[500, 10:20]])  # noqa: E731

@@ -226,6 +226,12 @@ def test_what_torch_documents_of_an_op_depends_on_the_device(op, device, text):
     assert documented(traits_of(func), [torch.empty(2, device=device)]) == text
 
 
+def test_a_call_without_inputs_has_no_other_strides_or_batch():
+    rows = stable(lambda: torch.full((3,), 2.0)).stability
+    assert rows["run_to_run"].tolist() == ["same"]
+    assert rows[["stride_invariant", "batch_invariant"]].isna().all(axis=None)
+
+
 def test_tensors_of_the_step_live_as_long_as_without():
     def step():
         x = torch.randn(4, 3)
