@@ -215,15 +215,6 @@ def test_eigenvectors_of_either_sign_are_right_in_the_dry_run():
     assert (trace.casts["own_error"] < 1e-4).all() and (trace.casts["error"] < 1e-9).all()
 
 
-def test_a_sparse_result_comes_back_in_its_dtype():
-    sparse = torch.tensor([[0.0, 0.5], [0.25, 0.0]]).to_sparse()
-    with nbkit.opcast("float64", ops="sin") as trace:
-        out = sparse.sin()
-    assert trace.replaced["ran"].tolist() == ["float64"]
-    assert (out.dtype, out.layout) == (torch.float32, torch.sparse_coo)
-    assert torch.equal(out.to_dense(), sparse.to_dense().double().sin().float())
-
-
 def test_the_effect_on_the_loss_is_error_times_gradient():
     torch.manual_seed(0)
     model, x = mlp().eval().double(), torch.randn(5, 6, dtype=torch.float64)

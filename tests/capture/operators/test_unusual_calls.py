@@ -16,6 +16,15 @@ def test_sparse_tensors_run_on_the_cpu_as_well():
     assert made.layout is torch.sparse_coo and made.to_dense().tolist() == [[0, 3, 0], [0, 0, 0], [7.5, 0, 0]]
 
 
+def test_a_sparse_result_comes_back_in_its_dtype():
+    sparse = torch.tensor([[0.0, 0.5], [0.25, 0.0]]).to_sparse()
+    with nbkit.opcast("float64", ops="sin") as trace:
+        out = sparse.sin()
+    assert trace.replaced["ran"].tolist() == ["float64"]
+    assert (out.dtype, out.layout) == (torch.float32, torch.sparse_coo)
+    assert torch.equal(out.to_dense(), sparse.to_dense().double().sin().float())
+
+
 @pytest.mark.parametrize(
     ("verb", "reason"),
     [
