@@ -27,13 +27,25 @@ def bits(x):
         torch.randn(2, 3, 4, 4).to(memory_format=torch.channels_last),
         torch.randn(3, 1).expand(3, 5),
         torch.randn(100, 8)[::50, ::2],
+        torch.arange(5.0).as_strided((3, 3), (1, 1)),
         torch.randn(4, dtype=torch.bfloat16),
         torch.randn(4, dtype=torch.float64) * 1e300,
         torch.tensor([float("nan"), float("-inf"), -0.0]),
         torch.randn(3, dtype=torch.complex64).conj(),
         torch.randn(0, 3),
     ],
-    ids=["transposed", "channels", "expanded", "gaps", "bfloat16", "float64", "special", "conj", "empty"],
+    ids=[
+        "transposed",
+        "channels",
+        "expanded",
+        "gaps",
+        "overlaps",
+        "bfloat16",
+        "float64",
+        "special",
+        "conj",
+        "empty",
+    ],
 )
 def test_an_input_comes_back_to_the_bit(x):
     call = kept_of(lambda: torch.neg(x), "aten.neg.default")
@@ -53,6 +65,10 @@ def test_arguments_of_every_kind_come_back():
     assert torch.equal(call.args[0][0], x) and call.args[1] == 1
     call = kept_of(lambda: x.sum(dim=(0, 1), dtype=torch.float64), "aten.sum.dim_IntList")
     assert (call.args[1], call.kwargs) == ([0, 1], {"dtype": torch.float64})
+    call = kept_of(lambda: x.to(torch.complex64) * (1 + 2j), "aten.mul.Tensor")
+    assert (call.args[1], type(call.args[1])) == (1 + 2j, complex)
+    call = kept_of(lambda: torch.full_like(x, 0.5, device="cpu"), "aten.full_like.default")
+    assert (call.args[1], call.kwargs["device"]) == (0.5, torch.device("cpu"))
 
 
 def test_one_tensor_given_twice_is_one():

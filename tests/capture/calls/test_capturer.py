@@ -39,10 +39,30 @@ def test_right_calls_are_kept_of_ops_that_are_asked_for():
 
 
 def test_a_call_beyond_keep_bytes_is_not_kept_and_said():
-    trace = with_fault(twice_exp, "aten.exp.default", scaled, keep_bytes=100)
+    for keep_bytes, needed in ((100, 480), (50, 96)):
+        trace = with_fault(twice_exp, "aten.exp.default", scaled, keep_bytes=keep_bytes)
+        bad = str(trace.diffs.query("status == 'mismatch'")["op_id"].item())
+        reason = f"its values need {needed} bytes, and keep_bytes={keep_bytes} is used up"
+        assert (trace.captured, trace.meta["captured"]["not_captured"]) == ({}, {bad: reason})
+
+
+def test_keep_bytes_holds_for_all_calls_together():
+    trace = compared(twice_exp, keep_ops="exp", keep_bytes=2 * 480 - 1)
+    first, second = trace.diffs["op_id"]
+    assert list(trace.captured) == [first]
+    reason = "its values need 480 bytes, and keep_bytes=959 is used up"
+    assert trace.meta["captured"]["not_captured"] == {str(second): reason}
+
+
+def test_values_that_there_is_no_memory_to_copy_are_not_kept_and_said(monkeypatch):
+    def full(*_):
+        raise MemoryError
+
+    monkeypatch.setattr("nbkit.capture.calls.capturer.captured_tensor", full)
+    trace = with_fault(twice_exp, "aten.exp.default", scaled)
     bad = str(trace.diffs.query("status == 'mismatch'")["op_id"].item())
     assert trace.captured == {}
-    assert trace.meta["captured"]["not_captured"] == {bad: "its values need 480 bytes, and keep_bytes=100 is used up"}
+    assert trace.meta["captured"]["not_captured"] == {bad: "its values could not be copied (MemoryError)"}
 
 
 def test_kept_inputs_are_those_before_an_op_that_writes_to_them():
@@ -74,8 +94,11 @@ def test_kept_values_are_copies():
 
 
 def test_an_op_that_the_filters_leave_out_has_no_values_in_the_trace():
-    trace = with_fault(lambda: X.exp().sin(), "aten.exp.default", scaled, ops="torch.Tensor.sin")
-    assert trace.captured == {}
+    for keep_bytes in (2**20, 1):
+        trace = with_fault(
+            lambda: X.exp().sin(), "aten.exp.default", scaled, ops="torch.Tensor.sin", keep_bytes=keep_bytes
+        )
+        assert trace.captured == {} and trace.meta["captured"]["not_captured"] == {}
 
 
 def test_the_steps_own_results_are_the_same_bits_while_values_are_kept():

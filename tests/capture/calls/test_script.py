@@ -67,6 +67,7 @@ STEPS = {
     "aten.full_like.default": lambda: torch.full_like(torch.ones(2, dtype=torch.bfloat16), 0.1, device="cpu"),
     "aten.pow.Scalar": lambda: torch.pow(float("inf"), torch.zeros(2) + 0.5),
     "aten.exp.default": lambda: torch.tensor(2.0).exp(),
+    "aten.arange.start_step": lambda: torch.arange(0.0, 1.0, 0.1),
 }
 
 
@@ -95,6 +96,17 @@ def test_inputs_that_cannot_be_written_are_one_sentence(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(NbkitError, match="Cannot write the inputs to .*; free space or choose another place"):
         script(lambda: torch.exp(torch.randn(200, 100)), "aten.exp.default", folder=tmp_path / "file" / "below")
+
+
+def test_on_a_full_disk_nothing_is_left_of_the_inputs(tmp_path, monkeypatch):
+    def full(values, path):
+        path.write_bytes(b"half")
+        raise RuntimeError("PytorchStreamWriter failed writing file data/0: file write failed\nmore")
+
+    monkeypatch.setattr(torch, "save", full)
+    with pytest.raises(NbkitError, match="pytorchstreamwriter failed writing file data/0: file write failed; free"):
+        script(lambda: torch.exp(torch.randn(200, 100)), "aten.exp.default", folder=tmp_path)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_nan_on_one_side_is_the_difference(tmp_path):

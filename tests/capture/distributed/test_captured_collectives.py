@@ -32,6 +32,28 @@ def step() -> torch.Tensor:
     return scattered.mul_(2) + x
 
 
+def unfinished() -> tuple[list[str], dict[str, int]]:
+    """Returns which collectives were captured, and why others were not, where one waits for what comes afterwards."""
+    rank, x = dist.get_rank(), torch.zeros(2)
+    with nbkit.opcapture(place().with_name(f"unfinished {rank}")) as trace:
+        running = dist.irecv(x, 1) if rank == 0 else None
+        dist.all_reduce(torch.ones(2))
+    dist.send(x, 1) if rank == 0 else dist.recv(x, 0)
+    running.wait() if running else dist.send(x + 1, 0)
+    assert x.tolist() == [1 - rank] * 2
+    skipped = {reason: count for reason, count in trace.meta["skipped"].items() if reason.startswith("not captured")}
+    return [op for op in trace.captures["op"] if op.startswith("c10d")], skipped
+
+
+def overwritten() -> int:
+    """Returns how many collectives replay as they were, of one whose result the next op, left out, writes to."""
+    x, folder = torch.ones(2), place().with_name(f"overwritten {dist.get_rank()}")
+    with nbkit.opcapture(folder, ops="c10d.*"):
+        dist.all_reduce(x)
+        x.mul_(3)
+    return nbkit.opreplay(folder).meta["identical_calls"]
+
+
 def captured_and_replayed() -> dict[str, object]:
     bare = step()
     with nbkit.opcapture(place()) as trace:
@@ -44,6 +66,8 @@ def captured_and_replayed() -> dict[str, object]:
         "identical": (replay.meta["identical_calls"], replay.meta["captured_calls"]),
         "problems": problems(replay),
         "not run": replay.meta["skipped"],
+        "unfinished": unfinished(),
+        "overwritten": overwritten(),
     }
 
 
@@ -54,7 +78,12 @@ def test_two_processes_capture_and_replay_their_collectives(tmp_path, monkeypatc
         assert one["same"] and one["problems"] == [] and one["not run"] == {}, one
         assert one["identical"][0] == one["identical"][1] > 10
         assert one["ops"] >= {*OPS, ("c10d.send.default", "c10d.recv_.default")[rank]}
-        assert one["skipped"] == set()
+        assert one["skipped"] == set() and one["overwritten"] == 1
+    late = "not captured: collectives that had not completed when the recording ended"
+    assert [one["unfinished"] for one in found] == [
+        (["c10d.allreduce_.default"], {late: 1}),
+        (["c10d.allreduce_.default"], {}),
+    ]
 
 
 def test_without_other_processes_a_collective_says_what_it_needs(tmp_path, monkeypatch):

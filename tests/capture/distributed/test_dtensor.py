@@ -72,6 +72,18 @@ def test_what_torch_asks_of_fake_tensors_is_not_counted(recorder):
         assert trace.meta["skipped"] == {}
 
 
+@pytest.mark.parametrize("verb", ["opfallback", "opstable", "opcapture"])
+def test_tools_for_ops_take_those_on_shards_alone(verb, tmp_path):
+    options = {"folder": tmp_path / "calls"} if verb == "opcapture" else {}
+    x = shard([[1.0, 2.0, 3.0]] * (9 + len(verb)))  # of a shape that torch has not met
+    with getattr(nbkit, verb)(**options) as trace:
+        out = x.sin().sum(0)
+    frame = {"opfallback": "replaced", "opstable": "stability", "opcapture": "captures"}[verb]
+    assert trace.frames[frame]["op"].tolist() == ["aten.sin.default", "aten.sum.dim_IntList"]
+    assert trace.meta["skipped"] == {}
+    assert torch.equal(out.full_tensor(), x.full_tensor().sin().sum(0))
+
+
 def test_a_nan_of_one_shard_is_found_at_its_op(recorder):
     x = shard([[4.0, -1.0], [1.0, 9.0]])
     with nbkit.opcheck() as trace:

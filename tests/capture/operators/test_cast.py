@@ -8,6 +8,7 @@ import nbkit
 from nbkit import OptionError
 from nbkit.capture.operators.dtype_map import dtype_map
 from nbkit.capture.operators.rounding import lost, rounded
+from tests.capture.diff.planted import Planted
 from tests.capture.identical import each_step, left_by
 from tests.capture.models import bits, mlp, train_step
 
@@ -87,6 +88,14 @@ def test_views_casts_and_copies_are_left_alone():
     assert trace.meta["skipped"]["not cast: casts and copies"] >= 3
 
 
+def test_calls_without_a_dtype_that_is_cast_are_left_alone_and_counted():
+    x, half = torch.ones(2), torch.ones(2, dtype=torch.float16)
+    with nbkit.opcast("float16->float32", ops="exp") as trace:
+        x.exp(), half.exp(), x.double().exp()
+    assert trace.replaced["call"].tolist() == [1]
+    assert trace.meta["skipped"]["not cast: no inputs of a dtype that is cast"] == 2
+
+
 def test_three_steps_end_with_correct_parameters():
     """A step in float64 whose ops compute in float64 anyway: casts to the same dtype's wider one lose nothing."""
 
@@ -122,6 +131,88 @@ def test_the_dry_run_says_what_casting_does_to_each_result():
     right = x.double() @ y.double()
     assert row["error"] == pytest.approx(float(((x.bfloat16() @ y.bfloat16()).double() - right).norm() / right.norm()))
     assert row["own_error"] == pytest.approx(float(((x @ y).double() - right).norm() / right.norm()))
+
+
+def test_an_op_without_a_kernel_in_that_dtype_is_told_by_the_dry_run():
+    with nbkit.opcast("float16", dry_run=True, ops="linalg_inv_ex,exp") as trace:
+        torch.linalg.inv_ex(torch.eye(3)).inverse.exp()
+    failed, done = trace.casts.itertuples()
+    assert (failed.op, failed.dtype) == ("aten.linalg_inv_ex.default", "float16")
+    assert failed.message.startswith("it does not run in this dtype: ") and failed.error != failed.error
+    assert (done.op, done.message != done.message, done.error < 1e-3) == ("aten.exp.default", True, True)
+    assert trace.meta["cast_ops"] == 2
+    assert not [reason for reason in trace.meta["skipped"] if "could not be cast" in reason]
+
+
+def test_of_integer_and_empty_results_the_dry_run_says_nothing():
+    with nbkit.opcast("bfloat16", dry_run=True, ops="sort,exp") as trace:
+        torch.randn(3, 4).sort(), torch.empty(0).exp()
+    assert trace.casts[["op", "position"]].to_numpy().tolist() == [["aten.sort.default", 0]]
+    assert not [reason for reason in trace.meta["skipped"] if "could not be cast" in reason]
+
+
+def test_indices_stay_indices_in_the_dry_run():
+    table, ids = torch.tensor([[1.0], [257.0]]), torch.tensor([1, 0, 1])
+    with nbkit.opcast("bfloat16", dry_run=True, ops="index_select") as trace:
+        table.index_select(0, ids)
+    assert trace.casts["message"].isna().all()
+    assert trace.casts["error"].tolist() == [pytest.approx((2 / (2 * 257**2 + 1)) ** 0.5)]
+
+
+def test_a_dtype_that_a_call_names_holds_in_the_dry_run():
+    x = torch.ones(257, dtype=torch.float16)  # bfloat16 has no 257
+    with nbkit.opcast("float16->bfloat16", dry_run=True, ops="sum") as trace:
+        x.sum(dtype=torch.float32), x.sum()
+    assert trace.casts["error"].tolist() == [0.0, pytest.approx(1 / 257)]
+
+
+def test_what_an_op_writes_to_is_named_by_its_place_in_the_call():
+    x, y, z = torch.ones(2), torch.ones(3), torch.ones(3)
+    with nbkit.opcast("bfloat16", dry_run=True, ops="_foreach_add_,add") as trace:
+        torch._foreach_add_([x, y], 1.0)
+        torch.add(y, z)
+    assert trace.casts[["role", "position"]].to_numpy().tolist() == [["input", 0], ["input", 1], ["output", 0]]
+    assert x.tolist() == [2, 2]
+
+
+def test_a_call_that_the_dry_run_cannot_judge_is_counted_with_the_reason():
+    library, calls = torch.library.Library("nbkit_cast_once", "DEF"), list[int]()
+
+    def once(x):
+        calls.append(1)
+        if len(calls) > 1:
+            raise RuntimeError("no more")
+        return x * 2
+
+    library.define("once(Tensor x) -> Tensor")
+    library.impl("once", once, "CompositeExplicitAutograd")
+    try:
+        with nbkit.opcast("bfloat16", dry_run=True, ops="nbkit_cast_once.*") as trace:
+            out = torch.ops.nbkit_cast_once.once(torch.ones(3))
+    finally:
+        library._destroy()
+    assert out.tolist() == [2, 2, 2] and not len(trace.casts)
+    assert trace.meta["skipped"]["not cast: could not be cast: nbkit_cast_once.once.default (no more)"] == 1
+
+
+def test_progress_of_the_dry_run_says_how_many_calls_were_cast():
+    tool = nbkit.opcast("bfloat16", dry_run=True, ops="mm")
+    (observer,) = tool.observers
+    assert observer.progress() == "0 calls cast"
+    with tool:
+        product(torch.ones(2, 3), torch.ones(3, 2))
+        assert observer.progress() == "1 call cast"
+
+
+def test_eigenvectors_of_either_sign_are_right_in_the_dry_run():
+    def turned(func, args, out):
+        return out[0], -out[1]
+
+    x, tool = torch.diag(torch.arange(1.0, 7.0)) + 0.1, nbkit.opcast("float64", dry_run=True, ops="eigh")
+    with Planted("aten._linalg_eigh.default", turned), tool as trace:
+        torch.linalg.eigh(x)
+    assert trace.casts["position"].tolist() == [0, 1]
+    assert (trace.casts["own_error"] < 1e-4).all() and (trace.casts["error"] < 1e-9).all()
 
 
 def test_the_effect_on_the_loss_is_error_times_gradient():

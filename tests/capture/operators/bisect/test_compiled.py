@@ -24,6 +24,32 @@ def test_a_fault_outside_the_compiler_is_told_from_one_inside():
     assert trace.trials["stage"].tolist() == ["nothing", "eager"]
 
 
+@pytest.mark.parametrize(
+    ("answers", "verdict", "culprits"),
+    [
+        ([False, True, False], "The step fails from aot_eager of torch.compile on.", ["aot_eager"]),
+        pytest.param(
+            [False],
+            "The step passes with each backend of torch.compile: its result differs from run to run.",
+            [],
+            marks=pytest.mark.full,  # imports inductor, for seconds
+        ),
+    ],
+    ids=["one fails", "none fails"],
+)
+def test_the_verdict_names_the_backend_that_fails(answers, verdict, culprits):
+    remaining = iter(answers)
+
+    def step():
+        # What it returns is not called: inductor would take seconds.
+        if not callable(torch.compile(torch.sin, backend="eager")):
+            raise TypeError
+
+    trace = nbkit.opbisect(step, lambda _: next(remaining, True), by="disable compile")
+    assert trace.meta["verdict"] == verdict
+    assert [one["op"] for one in trace.meta["culprits"]] == culprits
+
+
 @pytest.mark.full  # inductor compiles C++ a dozen times
 @pytest.mark.skipif(shutil.which("g++") is None, reason="inductor needs a C++ compiler")
 def test_a_lowering_of_inductor_at_fault_is_found():

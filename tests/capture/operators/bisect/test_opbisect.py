@@ -196,6 +196,16 @@ def test_a_step_that_raises_fails_and_an_error_of_the_check_is_the_users():
         nbkit.opbisect(step, lambda values: unknown, state=faulty.state)  # noqa: F821
 
 
+@pytest.mark.parametrize(("said", "told"), [(["too large"], "the check: too large"), ([], "")])
+def test_a_check_that_asserts_fails_with_what_it_says(said, told):
+    def check(value):
+        raise AssertionError(*said)
+
+    trace = nbkit.opbisect(lambda: torch.ones(3).exp().sum(), check)
+    assert trace.trials["passed"].tolist() == [False, False]
+    assert trace.trials["message"].fillna("").tolist() == [told, told]
+
+
 def test_a_step_that_is_not_the_same_each_time_is_told():
     answers = iter([False, True, False])  # nothing, all (of one call), confirm
     trace = nbkit.opbisect(lambda: torch.ones(2).exp(), lambda value: next(answers), ops="exp")

@@ -103,6 +103,15 @@ def test_without_the_model_or_with_another_one_a_sentence_says_what_to_give(capt
     assert any("its parameter 'hidden.weight' is not what it was" in reason for reason in other.meta["skipped"])
 
 
+def test_parameters_without_memory_are_passed_over(tmp_path):
+    model, x = nn.Sequential(nn.Linear(3, 200), nn.Linear(3, 100)), torch.ones(2, 3)
+    model[0].to("meta")
+    with nbkit.opcapture(tmp_path / "calls", parameters=model, ops="addmm"):
+        model[1](x)
+    assert model[1].weight.detach().numpy().tobytes() not in stored(tmp_path / "calls")
+    assert nbkit.opreplay(tmp_path / "calls", parameters=model).meta["identical_calls"] == 1
+
+
 @pytest.mark.parametrize("parameters", [3, "model", [torch.ones(2)], {"a": 3}])
 def test_what_is_no_model_is_refused_before_the_step(tmp_path, parameters):
     with pytest.raises(nbkit.OptionError, match="takes a model or its state_dict"):

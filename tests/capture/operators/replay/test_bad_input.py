@@ -22,11 +22,11 @@ def folder(tmp_path, calls):
     return shutil.copytree(calls, tmp_path / "calls")
 
 
-def changed(folder, number=0, **fields):
+def changed(folder, at=0, /, **fields):
     """Returns a folder whose call has these fields, and the reasons that its replay gives."""
 
-    def change(at, record):
-        return record | fields if at == number else record
+    def change(number, record):
+        return record | fields if number == at else record
 
     target = rewritten(folder, folder.parent / "changed", change)
     trace = nbkit.opreplay(target)
@@ -101,6 +101,25 @@ def test_a_tensor_must_lie_in_its_storage(folder):
     tensors = records(folder)[number]["tensors"]
     tensors[0] = tensors[0] | {"offset": 10**9}
     assert "a tensor that does not fit in its storage" in changed(folder, number, tensors=tensors)
+
+
+def test_a_device_that_is_not_here_is_named_with_the_way_out(folder):
+    number = first_of(folder, "aten.addmm.default")
+    storages = [entry | {"device": "vulkan"} for entry in records(folder)[number]["storages"]]
+    sentence = "not run again: vulkan, where it ran, is not here; give device='cpu' to run it there"
+    assert changed(folder, number, storages=storages) == sentence
+    # On the device of a record that is here, it is the record that is bad.
+    storages = [entry | {"device": "meta", "bytes": -1} for entry in storages]
+    assert changed(folder, number, storages=storages).endswith("record cannot be used (ValueError: -1 is no size)")
+
+
+def test_what_nbkit_fails_at_costs_one_call_and_its_rows(folder):
+    reason = "ValueError: invalid literal for int() with base 10: 'first'"
+    assert changed(folder, number="first") == f"not run again: {records(folder)[0]['op']}: {reason}"
+    # By the time that this is seen its result has been compared.
+    trace = nbkit.opreplay(folder.parent / "changed")
+    rest = nbkit.opreplay(rewritten(folder, folder.parent / "rest", lambda at, record: record if at else None))
+    assert trace.diffs[["op_id", "op"]].equals(rest.diffs[["op_id", "op"]])
 
 
 def test_a_damaged_line_is_one_call(folder):
@@ -178,6 +197,7 @@ def test_what_is_no_capture_is_refused(folder, head, message):
         ({"repeats": 0}, "repeats=0 is no number of runs; give a whole number from 1 on."),
         ({"warmup": -1}, "warmup=-1 is no number of runs; give a whole number from 0 on."),
         ({"device": "moon"}, "device='moon' cannot be used ("),
+        ({"device": "vulkan"}, "device='vulkan' cannot be used ("),
         ({"against": "moon"}, "reference='moon' cannot be used ("),
         ({"calls": "x"}, "calls='x' names no calls"),
     ],

@@ -46,6 +46,23 @@ def test_shapes_of_a_list_of_tensors_are_a_list(tmp_path):
     assert nbkit.opreplay(tmp_path / "calls").ops["input_shapes"].tolist() == ["[[[2, 4], [2, 3]], []]"]
 
 
+def test_arguments_are_told_as_in_the_step(tmp_path):
+    def step() -> None:
+        x = torch.ones(4, 3)
+        x.sum(dim=[1], keepdim=True), torch.cat([x, x], 1), torch.where(x > 0, x, 2.0), x.new_full((2,), 3)
+        torch.addmm(torch.ones(4), x, torch.ones(3, 4), alpha=2.0), torch.nn.functional.layer_norm(x, (3,))
+        torch.nn.functional.conv1d(x[None], torch.ones(2, 4, 3), padding=1), torch.add(x, 1, out=torch.empty(0))
+
+    captured(tmp_path / "calls", step)
+    with nbkit.optrace() as trace:
+        step()
+    own = trace.ops[trace.ops["level"] == "aten"][["op", "arguments"]].reset_index(drop=True)
+    ops = nbkit.opreplay(tmp_path / "calls").ops
+    assert ops[["op", "arguments"]].equals(own) and len(own) > 12
+    # Of a convolution the arguments that are no tensors count as well.
+    assert ops["flops"][ops["op"] == "aten.convolution.default"].tolist() == [2 * (2 * 3) * (4 * 3)]
+
+
 def test_an_op_that_writes_gets_its_inputs_anew_in_each_repeat(tmp_path):
     x = torch.ones(3)
     captured(tmp_path / "calls", lambda: x.mul_(2), ops="aten.mul_")
@@ -89,6 +106,8 @@ def test_a_result_with_other_bits_is_told(tmp_path):
     assert (row["max_abs_error"], row["mismatch_count"]) == (4.5, 3)
     assert (trace.meta["identical_calls"], trace.meta["mismatches"]) == (0, 1)
     assert list(trace.findings["rule"]) == ["mismatch"]
+    rows = nbkit.opreplay(folder, against="captured").diffs
+    assert rows[["status", "mismatch_count"]].to_numpy().tolist() == [["mismatch", 3]]
 
 
 def test_one_bit_is_enough_and_rounding_allows_it(tmp_path):
@@ -148,6 +167,7 @@ def test_what_raised_must_raise_again(tmp_path):
         torch.ones(2, 3) @ torch.ones(2, 3)
     trace = nbkit.opreplay(tmp_path / "calls")
     assert trace.diffs["message"][0].startswith("it raises as in the step: RuntimeError: mat1")
+    assert not len(trace.timings) and trace.ops["total_time_us"].tolist() == [0.0]
 
     def whole(_, record):
         del record["raised"]
@@ -169,6 +189,10 @@ def test_a_fault_of_a_device_shows_where_its_calls_run_again_on_the_cpu(tmp_path
             assert [(op, status) for op, status, _ in found] == [("aten.tanh.default", "mismatch")]
         judged = nbkit.opreplay(tmp_path / "calls", against="cpu:float64")
         assert [(op, status) for op, status, _ in problems(judged)] == [("aten.tanh.default", "mismatch")]
+        captured(tmp_path / "right", lambda: (x.cpu().tanh(), torch.full((2,), 0.5)), ops="aten.tanh, aten.full")
+        there = nbkit.opreplay(tmp_path / "right", device=device.torch_device)
+        assert (there.meta["devices"], there.meta["mismatches"]) == (["sim:0"], 1)
+        assert json.loads(there.ops["arguments"][1])["device"] == "sim:0"
     finally:
         nbkit.SimulatedDevice()
 
@@ -206,6 +230,21 @@ def test_export_writes_what_backend_bench_reads(tmp_path):
     )
     nbkit.opreplay(tmp_path / "calls", ops="aten.sum", export=tmp_path / "sums.txt")
     assert (tmp_path / "sums.txt").read_text().startswith("Operator: aten.sum.dim_IntList\ncnt: 2, ")
+
+
+def test_export_writes_sparse_tensors_and_complex_numbers(tmp_path):
+    sparse = torch.sparse_coo_tensor([[0, 0]], [1.0, 2.0], (3,), check_invariants=True)
+    csr, waves = torch.eye(2).to_sparse_csr(), torch.ones(2, dtype=torch.complex64)
+    captured(tmp_path / "calls", lambda: (sparse.neg(), sparse.coalesce().neg(), csr.neg(), waves * (1 + 2j)))
+    nbkit.opreplay(tmp_path / "calls", ops="aten.neg, aten.mul", export=tmp_path / "calls.txt")
+    assert (tmp_path / "calls.txt").read_text() == (
+        "Operator: aten.neg.default\n"
+        "cnt: 1, ((ST([3], f32, torch.sparse_coo, False),), {})\n"
+        "cnt: 1, ((ST([3], f32, torch.sparse_coo, True),), {})\n"
+        "cnt: 1, ((ST([2, 2], f32, torch.sparse_csr, False),), {})\n"
+        "Operator: aten.mul.Tensor\n"
+        "cnt: 1, ((T([2], c64), (1+2j)), {})\n"
+    )
 
 
 def test_the_exit_status_says_whether_something_differs(tmp_path):

@@ -43,6 +43,9 @@ def test_the_distance_is_counted_in_values_of_the_dtype(dtype):
 def test_signs_of_zeros_nan_and_shapes_differ():
     zero = torch.tensor([0.0])
     assert Kept(zero).distance(-zero) == (0.0, 1)
+    origin = torch.complex(zero, zero)
+    for other in (torch.complex(-zero, zero), torch.complex(zero, -zero)):
+        assert Kept(origin).distance(other) == (0.0, 1)
     assert Kept(zero).distance(torch.tensor([NAN])) == (float("inf"), 1)
     assert Kept(zero).distance(torch.zeros(2)) == (float("inf"), 2)
     assert Kept(torch.tensor([3, 5])).distance(torch.tensor([3, 9])) == (4.0, 1)

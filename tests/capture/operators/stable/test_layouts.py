@@ -29,6 +29,12 @@ def test_strides_are_others_and_values_the_same(name):
     assert other.untyped_storage()._cdata != tensor.untyped_storage()._cdata
 
 
+def test_dtypes_and_devices_stay():
+    full_like, options = torch.ops.aten.full_like.default, {"dtype": torch.float64, "device": torch.device("cpu")}
+    args, kwargs = with_other_strides(traits_of(full_like), (torch.randn(3, 4), 2.0), options)
+    assert (args[0].stride(), args[1], kwargs) == ((1, 3), 2.0, options)
+
+
 @pytest.mark.parametrize(
     ("func", "args"),
     [

@@ -1,5 +1,8 @@
 """Finds planted faults that give other bits, is silent about correct steps, and leaves the step as it is."""
 
+import re
+from weakref import ref
+
 import pytest
 import torch
 from torch import nn
@@ -56,7 +59,7 @@ def test_a_planted_fault_is_found_in_the_check_it_is_about(device, kind, column,
     assert planted.report()["changed"].item() > 0
     (row,) = trace.stability.itertuples()
     assert getattr(row, column) == "differs"
-    assert row.max_ulp > 0
+    assert row.max_ulp > 0 and re.search(r": \d+ elements? differs? by up to [\d.,e+]+ ULP", row.message)
     assert len(trace.findings) == (column == "run_to_run")
 
 
@@ -100,6 +103,14 @@ def test_rows_that_depend_on_each_other_have_no_batch():
     assert batch[["aten.cumsum.default", "aten.stack.default"]].isna().all()
 
 
+def test_ops_with_several_results_have_a_batch_as_well():
+    x = torch.randn(5, 6)
+    trace = stable(lambda: (x.sort(1), x.max(1), torch.nn.functional.layer_norm(x, (6,))), ops="sort,max,layer_norm")
+    batch = trace.stability.set_index("op")["batch_invariant"]
+    assert batch[["aten.sort.default", "aten.max.dim"]].tolist() == ["same", "same"]
+    assert batch["aten.native_layer_norm.default"] in ("same", "differs")
+
+
 @each_step
 def test_the_step_computes_the_same_bits(name, dtype):
     assert left_by(name, dtype, nbkit.opstable()) == left_by(name, dtype)
@@ -121,13 +132,83 @@ def test_random_ops_do_not_run_again_and_are_counted():
     assert trace.meta["skipped"]["not run again: random ops, which draw other numbers each time"] == 2
 
 
+def test_calls_that_cannot_run_again_are_counted_by_the_reason():
+    class Own(torch.Tensor):
+        pass
+
+    sparse, x = torch.eye(2).to_sparse(), torch.zeros(4)
+    trace = stable(
+        lambda: (torch.ones(2).as_subclass(Own).exp(), sparse.neg(), torch._foreach_add_([x, x[:2]], 1.0)),
+        ops="exp,neg,_foreach_add_",
+    )
+    assert not len(trace.stability) and x.tolist() == [2, 2, 1, 1]
+    for reason in ("tensor subclasses", "sparse and quantized tensors", "ops that write to tensors which share memory"):
+        assert trace.meta["skipped"][f"not run again: {reason}"] == 1
+
+
+@pytest.fixture
+def particular():
+    """Ops that take one call, no single row, and a tensor by keyword."""
+    library, calls = torch.library.Library("nbkit_particular", "DEF"), list[int]()
+
+    def once(x):
+        calls.append(1)
+        if len(calls) > 1:
+            raise RuntimeError("no more")
+        return x * 2
+
+    def rows(x):
+        if len(x) == 1:
+            raise ValueError("a single row")
+        return x * 2
+
+    for schema, function in {
+        "once(Tensor x) -> Tensor": once,
+        "rows(Tensor x) -> Tensor": rows,
+        "scaled(Tensor x, *, Tensor by) -> Tensor": lambda x, *, by: x * by,
+    }.items():
+        library.define(schema, tags=(torch.Tag.pointwise,))
+        library.impl(schema.partition("(")[0], function, "CompositeExplicitAutograd")
+    yield torch.ops.nbkit_particular
+    library._destroy()
+
+
+def test_a_batch_that_an_op_does_not_take_is_left_out_and_the_rest_is_tried(particular):
+    trace = stable(lambda: particular.rows(torch.randn(5, 3)), ops="nbkit_particular.*")
+    assert trace.stability[[*CHECKS]].to_numpy().tolist() == [["same", "same", "same", "same"]]
+    assert "not run again: could not run again: nbkit_particular.rows.default" not in trace.meta["skipped"]
+
+
+def test_tensors_by_keyword_have_the_rows_of_the_batch(particular):
+    x, by = torch.randn(5, 3), torch.arange(15.0).reshape(5, 3)
+    trace = stable(lambda: particular.scaled(x, by=by), ops="nbkit_particular.*")
+    assert trace.stability[[*CHECKS]].to_numpy().tolist() == [["same", "same", "same", "same"]]
+
+
+def test_an_op_that_fails_when_it_runs_again_is_counted_and_the_step_goes_on(particular):
+    out = []
+    trace = stable(lambda: out.append(particular.once(torch.ones(3))), ops="nbkit_particular.*")
+    assert out[0].tolist() == [2, 2, 2] and not len(trace.stability)
+    assert trace.meta["skipped"]["not run again: could not run again: nbkit_particular.once.default"] == 1
+
+
+def test_progress_says_how_many_calls_have_run_again():
+    tool = nbkit.opstable(ops="mm")
+    (observer,) = tool.observers
+    assert observer.progress() == "0 calls run again"
+    with tool:
+        torch.ones(2, 3) @ torch.ones(3, 2)
+        assert observer.progress() == "1 call run again"
+
+
 def test_in_place_and_out_ops_run_again_from_what_they_began_with():
     x, out = torch.arange(6.0), torch.empty(6)
     trace = stable(lambda: (x.mul_(2), torch.add(x, 1, out=out), x.cumsum_(0)))
     assert x.tolist() == [0, 2, 6, 12, 20, 30]
     assert out.tolist() == [1, 3, 5, 7, 9, 11]
-    assert trace.stability["run_to_run"].tolist() == ["same"] * len(trace.stability)
-    assert len(trace.stability) == 3
+    assert trace.stability["op"].tolist() == ["aten.mul_.Tensor", "aten.add.out", "aten.cumsum_.default"]
+    assert trace.stability["run_to_run"].tolist() == ["same"] * 3
+    assert trace.stability["batch_invariant"].tolist()[0] == "same"
 
 
 @pytest.mark.parametrize(
@@ -143,6 +224,23 @@ def test_what_torch_documents_of_an_op_depends_on_the_device(op, device, text):
     packet, overload = op.split(".")
     func = getattr(getattr(torch.ops.aten, packet), overload)
     assert documented(traits_of(func), [torch.empty(2, device=device)]) == text
+
+
+def test_a_call_without_inputs_has_no_other_strides_or_batch():
+    rows = stable(lambda: torch.full((3,), 2.0)).stability
+    assert rows["run_to_run"].tolist() == ["same"]
+    assert rows[["stride_invariant", "batch_invariant"]].isna().all(axis=None)
+
+
+def test_tensors_of_the_step_live_as_long_as_without():
+    def step():
+        x = torch.randn(4, 3)
+        out = [x.mul(2), x.clone().add_(1)]
+        references = [ref(one) for one in (x, *out)]
+        del x, out
+        assert [one() for one in references] == [None] * 3
+
+    stable(step)
 
 
 def test_documented_ops_are_marked():
