@@ -194,6 +194,23 @@ def test_outputs_of_which_some_are_not_used():
     assert sorted(gradients["role"]) == ["input_gradient", "parameter_gradient"]
 
 
+def test_two_passes_back_through_an_output_beside_one_that_is_not_used_are_told_apart():
+    class Two(nn.Linear):
+        def forward(self, x):
+            return super().forward(x), x * self.bias
+
+    model, x = Two(4, 4), torch.randn(3, 4, requires_grad=True)
+
+    def step():
+        used, _ = model(x)
+        used.sum().backward(retain_graph=True)
+        used.sum().backward()
+
+    diffs = compared(step, level="module", phases="backward").diffs
+    assert diffs["status"].tolist() == ["ok"] * 6
+    assert (diffs["message"] == "gradient of weight").sum() == (diffs["message"] == "gradient of bias").sum() == 2
+
+
 def test_a_model_of_transformers():
     from transformers import LlamaConfig, LlamaForCausalLM
 
