@@ -52,10 +52,13 @@ def test_every_op_on_shards_is_compared_and_right(recorder):
 
 
 def test_the_whole_step_is_followed_by_its_shadow():
+    wanted = bare(sharded)
     trace, left, _ = recorded(sharded, "opdiff", against="cpu:float64")
-    assert left == bare(sharded)
+    assert left == wanted
     assert trace.meta["first_divergence"] is None
     assert trace.meta["followed_ops"] > 40
+    of_modules, left, _ = recorded(sharded, "opdiff", level="module", against="cpu:float64")
+    assert left == wanted and of_modules.complete
 
 
 def test_the_shadow_begins_anew_at_a_collective():
