@@ -96,10 +96,10 @@ def test_an_op_without_a_kernel_there_is_followed_by_what_stands_in_for_it(monke
     assert anew(against(lambda: step(torch.float32, id))) == {}
 
 
-def grown(x, factor):
-    if x.dtype is torch.float64:
+def grown(x, factor, dtype=torch.float32):
+    if torch.float64 in (x.dtype, dtype):
         raise ValueError("float32 is wanted")
-    return x.exp() * factor
+    return (x.exp() * factor).to(dtype)
 
 
 def grow_(x, factor):
@@ -116,14 +116,14 @@ def test_an_op_without_a_float64_kernel_is_followed_in_float32_where_the_step_is
         return x.exp()
 
     with _scoped_library("nbkit_shadows", "DEF") as library:
-        library.define("grown(Tensor x, int factor) -> Tensor")
+        library.define("grown(Tensor x, int factor, ScalarType dtype) -> Tensor")
         library.define("grow_(Tensor(a!) x, int factor) -> ()")
         library.define("once(Tensor x) -> Tensor")
         library.impl("grown", grown, "CPU")
         library.impl("grow_", grow_, "CPU")
         library.impl("once", once, "CPU")
         with shadowed() as shadow_of:
-            made, written = torch.ops.nbkit_shadows.grown(x.exp(), 3), x.exp()
+            made, written = torch.ops.nbkit_shadows.grown(x.exp(), 3, torch.bfloat16), x.exp()
             torch.ops.nbkit_shadows.grow_(written, 3)
             shadows = shadow_of(made), shadow_of(written)
         trace = against(lambda: torch.ops.nbkit_shadows.once(x.exp()))
