@@ -5,6 +5,7 @@ import math
 import pytest
 import torch
 from torch import nn
+from torch.library import _scoped_library
 
 import nbkit
 from tests.capture.check.test_findings import found, kinds
@@ -168,6 +169,16 @@ def test_what_reaches_the_loss_stays_a_finding():
         (weight * logarithms).sum().backward()
 
     assert kinds(step)[0] == ("log", "inf")
+
+
+def test_what_an_op_that_torch_no_longer_knows_makes_of_it_stays_a_finding():
+    def step():
+        with _scoped_library("nbkit_gone", "DEF") as library:
+            library.define("doubled(Tensor x) -> Tensor")
+            library.impl("doubled", lambda x: x * 2, "CPU")
+            torch.ops.nbkit_gone.doubled(logarithm()).long()
+
+    assert kinds(step) == [("log", "inf")]
 
 
 def test_what_needs_a_gradient_stays_a_finding():

@@ -35,6 +35,11 @@ MESSAGES = {
         "4 of 4 elements are Inf where 2e+60 does not fit (float32 ends at 3.403e+38), the first at [0, 0]; "
         "inputs: shape [2, 2] from 1e+30 to 1e+30; shape [2, 2] from 1e+30 to 1e+30",
     ),
+    "parts": (
+        lambda: torch.full((2, 2), 2.0**100 + 0j) @ torch.full((2, 2), 2.0**100 + 0j),
+        f"4 of 4 elements are Inf where {complex(2.0**201)} does not fit (complex64 ends at 3.403e+38), the first at "
+        "[0, 0]; inputs: shape [2, 2]; shape [2, 2]",
+    ),
 }
 
 

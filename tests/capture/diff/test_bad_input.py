@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 from torch._C import _len_torch_function_stack
+from torch.library import _scoped_library
 from torch.utils._python_dispatch import _len_torch_dispatch_stack
 
 import nbkit
@@ -90,6 +91,39 @@ def test_a_function_that_writes_to_its_inputs_changes_neither_step_nor_verdict()
     fine = compared(lambda: X @ X, reference=lambda op, args, kwargs: run(op, args, kwargs) * (1 + 1e-6))
     assert torch.equal(X, before) and torch.equal(outs[0], before @ before)
     assert trace.diffs["noise_ratio"].tolist() == fine.diffs["noise_ratio"].tolist()
+
+
+GIVES_UP = {
+    "before the reference": (
+        1,
+        NotImplementedError("not here"),
+        "skipped",
+        "the reference has no kernel for it (not here)",
+    ),
+    "when run again": (2, MemoryError("full"), "failed", "could not be compared (MemoryError: full)"),
+}
+
+
+@pytest.mark.parametrize("case", GIVES_UP)
+def test_an_op_that_the_reference_cannot_run_or_run_again_is_a_row(case):
+    """Its float32 result is off, so that it is run again with its inputs perturbed."""
+    runs, error, status, message = GIVES_UP[case]
+    done = []
+
+    def tired(x):
+        if len(done) == runs:
+            raise error
+        done.append(1)
+        return x.exp() * (1.001 if x.dtype is torch.float32 else 1)
+
+    with _scoped_library("nbkit_tired", "DEF") as library:
+        library.define("exp(Tensor x) -> Tensor")
+        library.impl("exp", tired, "CPU")
+        trace = compared(lambda: (X.sin(), torch.ops.nbkit_tired.exp(X), X.cos()))
+    assert statuses(trace) == ["ok", status, "ok"]
+    assert trace.diffs["message"][1] == message
+    counted = {"not compared: the reference has no kernel for it: nbkit_tired.exp.default": 1}
+    assert trace.meta["skipped"] == (counted if status == "skipped" else {})
 
 
 def test_a_comparison_that_raises_is_a_row(monkeypatch):

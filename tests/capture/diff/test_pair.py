@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from nbkit.capture.diff.pair import flat, summed_at
+from nbkit.capture.diff.pair import flat, pieces_of, summed_at
 from nbkit.capture.replay.op_traits import traits_of
 from nbkit.capture.replay.reference import Reference
 
@@ -25,6 +25,7 @@ def test_an_element_is_made_of_so_many_numbers(op, args, count, summed):
     assert summed_at(call, (0, count), args[0].numel()) == summed
 
 
+QUANTIZED = torch.quantize_per_tensor(torch.tensor([0.5, -1.0]), 0.5, 0, torch.qint8)
 PARTS = torch.tensor([1 + 2j, 3 - 4j], requires_grad=True)
 
 
@@ -38,7 +39,9 @@ PARTS = torch.tensor([1 + 2j, 3 - 4j], requires_grad=True)
         (PARTS.conj().imag, [-2, 4]),
         (torch._efficientzerotensor(2), [0, 0]),
         (torch.tensor([2**64 - 1], dtype=torch.uint64), [2**64 - 1]),
+        (QUANTIZED, [0.5, -1]),
     ],
 )
 def test_values_of_any_tensor_are_a_flat_array(tensor, values, copy):
     assert flat(tensor, copy=copy).tolist() == values
+    assert pieces_of(tensor)(1, 4).tolist() == values[1:4]

@@ -9,6 +9,7 @@ import torch.distributed as dist
 import nbkit
 from nbkit.capture.raw.shards import LOCAL, dtensor_type
 from tests.capture.diff.planted import scaled, with_fault, wrong
+from tests.capture.diff.shadow.runs import against, shadowed
 from tests.capture.distributed.steps import VERBS, bare, recorded, sharded
 from tests.capture.models import aten, record, tensor_rows
 
@@ -51,10 +52,25 @@ def test_every_op_on_shards_is_compared_and_right(recorder):
 
 
 def test_the_whole_step_is_followed_by_its_shadow():
+    wanted = bare(sharded)
     trace, left, _ = recorded(sharded, "opdiff", against="cpu:float64")
-    assert left == bare(sharded)
+    assert left == wanted
     assert trace.meta["first_divergence"] is None
     assert trace.meta["followed_ops"] > 40
+    of_modules, left, _ = recorded(sharded, "opdiff", level="module", against="cpu:float64")
+    assert left == wanted and of_modules.complete
+
+
+def test_the_shadow_begins_anew_at_a_collective():
+    x = torch.rand(4)
+    with shadowed() as shadow_of:
+        y = x.exp()
+        before = shadow_of(y)
+        dist.all_reduce(y)
+        after = shadow_of(y)
+    assert torch.equal(before, x.double().exp()) and torch.equal(after, y.double())
+    trace = against(lambda: dist.all_reduce(x.exp()))
+    assert trace.meta["skipped"]["shadow began anew: collectives"] == 1
 
 
 def test_a_wrong_kernel_below_a_dtensor_is_found(recorder):

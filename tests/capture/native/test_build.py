@@ -85,6 +85,19 @@ def test_the_first_error_of_the_compiler_is_shown(empty_cache, monkeypatch):
         nbkit.build_recorder()
 
 
+def test_what_was_built_stands_in_its_place_and_nothing_else_is_left(empty_cache, monkeypatch, tmp_path_factory):
+    """A compiler that writes a line of text, which cannot be loaded."""
+    script = tmp_path_factory.mktemp("bin") / "compiler"
+    script.write_text('#!/bin/sh\nwhile [ "$1" != -o ]; do shift; done\necho built > "$2"\n')
+    script.chmod(0o755)
+    monkeypatch.setenv("CXX", str(script))
+    with pytest.raises(RecorderError, match=r"cannot be loaded"):
+        nbkit.build_recorder()
+    path = library.library_path()
+    assert path.read_text() == "built\n"
+    assert sorted(empty_cache.rglob("*")) == [path.parent, path]
+
+
 @pytest.mark.parametrize("name", ["c++", "g++", "clang++"])
 def test_a_compiler_is_found_where_none_is_named(name, empty_cache, monkeypatch):
     script = empty_cache / name

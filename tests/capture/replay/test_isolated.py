@@ -1,6 +1,8 @@
 from sys import getrecursionlimit
 
 import torch
+from torch.fx.experimental.proxy_tensor import make_fx
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from nbkit.capture.raw.recording import Recording
 from nbkit.capture.replay.isolated import HEADROOM, isolated, timed_isolated
@@ -38,3 +40,23 @@ def test_autocast_is_off_inside_and_on_again_afterwards():
         with isolated():
             assert (x @ x).dtype == torch.float32
         assert (x @ x).dtype == torch.bfloat16
+
+
+class Passes(TorchDispatchMode):
+    """Runs each op as it is."""
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        return func(*args, **(kwargs or {}))
+
+
+def test_ops_that_run_inside_are_not_in_a_graph_that_is_traced_as_export_does():
+    def step(x):
+        y = x.sin()
+        with isolated():
+            y.cos()
+        return y.exp()
+
+    with Passes():
+        graph = make_fx(step, pre_dispatch=True)(torch.ones(2)).graph
+    targets = [str(node.target) for node in graph.nodes]
+    assert [target for target in targets if target.startswith("aten.")] == ["aten.sin.default", "aten.exp.default"]

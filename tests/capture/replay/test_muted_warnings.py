@@ -6,6 +6,7 @@ import pytest
 import torch
 
 import nbkit
+from nbkit.capture.replay.muted_warnings import MutedWarnings
 from tests.capture.diff.planted import compared
 from tests.capture.identical import warned_of
 
@@ -53,6 +54,14 @@ def test_filters_that_count_do_not_count_those_of_the_reference(action):
         return messages
 
     assert shown(lambda: compared(lone_variance)) == shown(lone_variance) != []
+
+
+def test_a_python_that_shows_warnings_by_another_function_shows_them_and_work_is_done(monkeypatch):
+    monkeypatch.delattr(warnings, "_showwarnmsg", raising=False)
+    with MutedWarnings() as muted:
+        assert muted.run(lambda: torch.ones(2).sum().item()) == 2.0
+    assert not hasattr(warnings, "_showwarnmsg")
+    assert compared(lone_variance).diffs["op"].tolist()[-1] == "aten.var.correction"
 
 
 def test_afterwards_warnings_are_shown_by_what_showed_them_before():

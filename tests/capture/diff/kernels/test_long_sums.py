@@ -43,6 +43,18 @@ def test_a_norm_that_is_one_running_sum_is_reduced_whatever_its_lanes(order):
         assert only(with_fault(lambda: x.norm(order), str(op), change))["status"] == status
 
 
+@pytest.mark.parametrize(("error", "status"), [(1e-5, "ok"), (2e-5, "reduced"), (4e-5, "mismatch")])
+def test_a_long_product_may_be_as_wrong_as_one_running_sum_and_no_more(error, status):
+    """Its factors have no more bits than bfloat16 holds, so that rounding them is no excuse."""
+    left, right = torch.full((2, 8192), 1 + 2**-7), torch.full((8192, 2), 1 + 2**-7)
+    total = 8192 * (1 + 2**-7) ** 2 * (1 + error)
+    row = only(with_fault(lambda: left @ right, "aten.mm.default", lambda func, args, out: out.fill_(total)))
+    assert row["status"] == status
+    if status == "reduced":
+        told = "as exact as one running sum in float32 of 8,192 numbers is, and no more; "
+        assert row["message"].startswith(told)
+
+
 HALVES = [torch.bfloat16, torch.float16]
 
 

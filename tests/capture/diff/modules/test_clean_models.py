@@ -1,5 +1,7 @@
 """Right modules are never called wrong, whatever they are made of; each compared call has its rows."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -7,7 +9,9 @@ import torch.nn.functional as F
 from torch import nn
 from torch.library import _scoped_library
 
-from nbkit.capture.diff.modules.run import ModuleCall
+from nbkit.capture.diff.modules.reference_thread import ReferenceThread
+from nbkit.capture.diff.modules.run import ForwardCall, ModuleCall, frozen
+from nbkit.capture.replay.reference import Reference
 from tests.capture.diff.planted import compared, wrong
 from tests.capture.diff.test_clean_steps import DTYPES, steps
 from tests.capture.models import MODELS
@@ -36,6 +40,41 @@ def test_what_rounding_between_the_ops_of_a_module_does_is_allowed(monkeypatch):
     assert (row["status"], row["max_abs_error"] > 1e-3) == ("ok", True)
     monkeypatch.setattr(ModuleCall, "_eps", lambda call: 0.0)
     assert compared(lambda: model(x), level="module").diffs["status"].tolist() == ["mismatch"]
+
+
+def change_of(module, x, device):
+    """What rounding between the ops of a module on such a device may change of its result."""
+    thread, copies = ReferenceThread(), replace(frozen(module, (x,), {}, torch.float64, False), devices={device})
+    with thread:
+        change = ForwardCall(Reference("cpu:float64"), thread, "module", copies).conditioning(2, 2.0**-23)[0]
+    thread.close()
+    return float(change.max())
+
+
+@pytest.fixture
+def allow_tf32():
+    """Allows TF32 to the products of one library, or to none."""
+    flags = {"matmul": torch.backends.cuda.matmul, "cudnn": torch.backends.cudnn}
+    before = {name: flag.allow_tf32 for name, flag in flags.items()}
+
+    def allow(library):
+        for name, flag in flags.items():
+            flag.allow_tf32 = name == library
+
+    yield allow
+    for name, flag in flags.items():
+        flag.allow_tf32 = before[name]
+
+
+def test_products_and_convolutions_on_cuda_may_have_the_ten_bits_that_torch_allows_them(allow_tf32):
+    """No device is needed: the kind of it and torch's flags are asked for."""
+    modules = {"matmul": (nn.Linear(8, 8), torch.rand(8, 8)), "cudnn": (nn.Conv1d(4, 4, 3), torch.rand(2, 4, 8))}
+    for name, call in {**modules, "neither": (nn.Tanh(), torch.rand(8))}.items():
+        usual = change_of(*call, "cpu")
+        for allowed in ("matmul", "cudnn", "neither"):
+            allow_tf32(allowed)
+            coarser = 2.0**13 if name == allowed != "neither" else 1.0  # 23 bits, of which 10 are left
+            assert change_of(*call, "cuda") == pytest.approx(coarser * usual, rel=0.1)
 
 
 TABLE = torch.linspace(-1, 1, 64).view(8, 8).to(torch.bfloat16)
@@ -192,6 +231,23 @@ def test_outputs_of_which_some_are_not_used():
     assert wrong(trace).empty
     gradients = trace.diffs[trace.diffs["phase"] == "backward"]
     assert sorted(gradients["role"]) == ["input_gradient", "parameter_gradient"]
+
+
+def test_two_passes_back_through_an_output_beside_one_that_is_not_used_are_told_apart():
+    class Two(nn.Linear):
+        def forward(self, x):
+            return super().forward(x), x * self.bias
+
+    model, x = Two(4, 4), torch.randn(3, 4, requires_grad=True)
+
+    def step():
+        used, _ = model(x)
+        used.sum().backward(retain_graph=True)
+        used.sum().backward()
+
+    diffs = compared(step, level="module", phases="backward").diffs
+    assert diffs["status"].tolist() == ["ok"] * 6
+    assert (diffs["message"] == "gradient of weight").sum() == (diffs["message"] == "gradient of bias").sum() == 2
 
 
 def test_a_model_of_transformers():

@@ -126,6 +126,18 @@ def test_elements_in_any_order_are_told_in_float32():
     assert row["pattern"] == "reordered"
 
 
+def test_zeros_from_an_element_on_are_told_though_right_elements_are_zero_too():
+    def change(out):
+        out = out.clone()
+        out.view(-1)[10:] = 0
+        return out
+
+    row = row_of(change, x=A.relu(), y=0, op="aten.add.Tensor")
+    first = next(at for at, value in enumerate(A.relu().view(-1).tolist()) if at >= 10 and value)
+    found = evidence_of(row)
+    assert (row["pattern"], found["axis"], found["index"], found["content"]) == ("beyond", None, first, "zero")
+
+
 def test_memory_that_is_read_in_the_other_order_is_transposed():
     row = row_of(lambda out: out.t().reshape(24, 16), y=B[:, :16].contiguous())
     assert (row["pattern"], evidence_of(row)["is_reshaped"]) == ("transposed", True)

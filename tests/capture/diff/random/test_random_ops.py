@@ -22,6 +22,7 @@ RIGHT = {
     "randperm": lambda: torch.randperm(100),
     "multinomial": lambda: torch.tensor([0.1, 0.0, 0.9]).multinomial(50, replacement=True),
 }
+ZERO, INF = torch.tensor([0]), float("inf")
 FAULTS = {
     "rand": ("aten.rand.default", lambda out: out.mul_(0.9), "mean 0.4"),
     "uniform_": ("aten.uniform_.default", lambda out: out.add_(5), "values outside [-3.0, 2.0)"),
@@ -33,6 +34,11 @@ FAULTS = {
     "randint": ("aten.randint.low", lambda out: out.fill_(-5), "mean -5, expected 7"),
     "randperm": ("aten.randperm.default", lambda out: out.fill_(1), "not a permutation"),
     "multinomial": ("aten.multinomial.default", lambda out: out.fill_(1), "draws of weight 0"),
+    "bernoulli_, thirds": ("aten.bernoulli_.float", lambda out: out.div_(3), "values other than 0 and 1"),
+    "randn, one Inf": ("aten.randn.default", lambda out: out.index_fill_(0, ZERO, INF), "values that are not finite"),
+    "exponential_, doubled": ("aten.exponential_.default", lambda out: out.mul_(2), "expected 0.5"),
+    "randint, too large": ("aten.randint.low", lambda out: out.fill_(20), "values outside [-5, 20): from 20 to 20"),
+    "multinomial, below 0": ("aten.multinomial.default", lambda out: out.fill_(-1), "indices outside the weights"),
 }
 
 
@@ -53,7 +59,7 @@ def test_a_generator_of_no_numbers_is_right():
 @pytest.mark.parametrize("name", FAULTS)
 def test_a_wrong_distribution_is_found(name):
     op, change, text = FAULTS[name]
-    trace = with_fault(RIGHT[name], op, lambda func, args, out: change(out))
+    trace = with_fault(RIGHT[name.partition(",")[0]], op, lambda func, args, out: change(out))
     row = wrong(trace).iloc[0]
     assert (row["status"], row["op"]) == ("mismatch", op)
     assert text in row["message"]
@@ -64,6 +70,12 @@ def test_defect_b35_dropout_is_not_called_wrong():
     trace = compared(lambda: F.dropout(F.dropout(x, 0.5), 0.1))
     assert wrong(trace).empty
     assert trace.meta["skipped"]["not compared: random ops, checked by statistics"] == 2
+
+
+def test_random_ops_of_which_no_statistic_is_known_are_counted():
+    trace = compared(lambda: (torch.empty(8).cauchy_(), torch.poisson(torch.ones(8))))
+    assert trace.meta["skipped"]["not compared: random ops without a statistic"] == 2
+    assert not set(trace.diffs["op"]) & {"aten.cauchy_.default", "aten.poisson.default"}
 
 
 def test_attention_without_dropout_is_compared():

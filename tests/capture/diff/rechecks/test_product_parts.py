@@ -1,13 +1,14 @@
 """Where a few elements of a product cancel, their rows and columns are looked at again, and no others."""
 
+import numpy as np
 import pytest
 import torch
 
 from nbkit.capture.diff.measuring import Meter
-from nbkit.capture.diff.rechecks.product_parts import factors_of
+from nbkit.capture.diff.rechecks.product_parts import factors_of, part_of
 from nbkit.capture.replay.chunked import PIECE
 from nbkit.capture.replay.op_traits import traits_of
-from nbkit.capture.replay.reference import Call
+from nbkit.capture.replay.reference import Call, Reference
 from tests.capture.diff.planted import only, with_fault
 
 aten = torch.ops.aten
@@ -122,6 +123,14 @@ def test_where_most_of_it_cancels_the_whole_is_repeated(looks):
 def test_products_that_are_written_elsewhere_are_repeated_as_a_whole(looks):
     compared_product("out", *factors(), dict.fromkeys(WHERE, ROUNDED))
     assert looks == [SIZE + ROWS * COLUMNS]
+
+
+def test_a_dtype_that_a_product_is_given_is_given_to_the_part():
+    left, right = factors()
+    call = Reference("cpu:float64").copy(traits_of(aten.mm.dtype), (left, right, torch.float32), {})
+    part = part_of(call, (ROWS, COLUMNS), np.array([7]))
+    assert [one.shape for one in part.call.tensors()] == [(1, LENGTH), (LENGTH, 1)]
+    assert part.call.args[2:] == call.args[2:] == (torch.float64,)
 
 
 def test_what_rounds_as_usual_is_not_repeated(looks):

@@ -34,8 +34,10 @@ def test_the_ratio_of_norms(found, wanted, ratio):
     assert norm_ratio(torch.tensor(found, dtype=dtype), torch.tensor(wanted, dtype=dtype)) == pytest.approx(ratio)
 
 
-def test_integers_and_bools_are_numbers():
+def test_integers_bools_and_quantized_numbers_are_numbers():
     assert norm_ratio(torch.tensor([True, False]), torch.tensor([True, True])) == pytest.approx(2**-0.5)
+    quantized = torch.quantize_per_tensor(torch.tensor([3.0, 2.0]), 1.0, 0, torch.qint8)
+    assert norm_ratio(quantized, torch.tensor([3.0, 4.0])) == pytest.approx(0.4)
     assert not isnan(norm_ratio(torch.tensor([1, 2]), torch.tensor([1, 2])))
 
 

@@ -96,6 +96,56 @@ def test_an_op_without_a_kernel_there_is_followed_by_what_stands_in_for_it(monke
     assert anew(against(lambda: step(torch.float32, id))) == {}
 
 
+def grown(x, factor, dtype=torch.float32):
+    if torch.float64 in (x.dtype, dtype):
+        raise ValueError("float32 is wanted")
+    return (x.exp() * factor).to(dtype)
+
+
+def grow_(x, factor):
+    x.copy_(grown(x, factor))
+
+
+def test_an_op_without_a_float64_kernel_is_followed_in_float32_where_the_step_is_in_bfloat16():
+    x, runs = torch.rand(8).bfloat16(), []
+
+    def once(x):
+        if runs:
+            raise ValueError("once is enough")
+        runs.append(1)
+        return x.exp()
+
+    with _scoped_library("nbkit_shadows", "DEF") as library:
+        library.define("grown(Tensor x, int factor, ScalarType dtype) -> Tensor")
+        library.define("grow_(Tensor(a!) x, int factor) -> ()")
+        library.define("once(Tensor x) -> Tensor")
+        library.impl("grown", grown, "CPU")
+        library.impl("grow_", grow_, "CPU")
+        library.impl("once", once, "CPU")
+        with shadowed() as shadow_of:
+            made, written = torch.ops.nbkit_shadows.grown(x.exp(), 3, torch.bfloat16), x.exp()
+            torch.ops.nbkit_shadows.grow_(written, 3)
+            shadows = shadow_of(made), shadow_of(written)
+        trace = against(lambda: torch.ops.nbkit_shadows.once(x.exp()))
+    for shadow in shadows:
+        torch.testing.assert_close(shadow, x.double().exp().exp() * 3, rtol=1e-6, atol=0)
+    assert anew(trace) == {"nbkit_shadows.once.default cannot run on cpu:float64 (ValueError)": 1}
+
+
+def test_what_the_shadow_cannot_take_over_is_counted():
+    """In float64 the two numbers are not the same, and so are two of them unique."""
+    trace = against(lambda: (torch.tensor([0.0, 1.0]) + 1e8).unique())
+    assert anew(trace) == {"aten._unique2.default (RuntimeError)": 1}
+
+
+def test_the_shadow_of_what_a_higher_order_op_makes_begins_anew():
+    x, outs = torch.rand(3), []
+    trace = against(lambda: outs.append(torch.ops.higher_order.cond(x.sum() > 0, torch.sin, torch.cos, (x,)).exp()))
+    assert torch.equal(outs[0], x.sin().exp())
+    assert anew(trace) == {"higher-order ops": 1}
+    assert trace.diffs["total_error"].iloc[-1] < 1e-6
+
+
 def test_vectors_without_direction_have_that_of_the_step():
     def step():
         x = torch.rand(6, 6)

@@ -129,7 +129,8 @@ def test_complex_numbers_and_their_parts():
         spectrum = torch.fft.rfft(x)
         parts = torch.view_as_real(spectrum)
         parts[..., 1].mul_(0.3)
-        return [spectrum, parts, spectrum.conj() * 2, torch.fft.irfft(spectrum.conj()), spectrum.imag]
+        pairs = torch.view_as_complex(x.exp().view(3, 4, 2))
+        return [spectrum, parts, spectrum.conj() * 2, torch.fft.irfft(spectrum.conj()), spectrum.imag, pairs * 1j]
 
     x = torch.randn(3, 8)
     true = step(x.double())
