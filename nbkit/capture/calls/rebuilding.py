@@ -17,7 +17,10 @@ from nbkit.trace.calls.layout import Record
 
 Content = Callable[[object], Array]
 # What a record that is not as it was written raises where it is read.
-BAD_RECORD = (KeyError, IndexError, ValueError, TypeError, AttributeError, RuntimeError, OverflowError, MemoryError)
+BAD_RECORD = (
+    KeyError, IndexError, ValueError, TypeError, AttributeError, RuntimeError, OverflowError, MemoryError,
+    AssertionError,  # of a torch that was built without the device
+)  # fmt: skip
 
 
 class BuiltCall:

@@ -103,10 +103,11 @@ def test_a_tensor_must_lie_in_its_storage(folder):
     assert "a tensor that does not fit in its storage" in changed(folder, number, tensors=tensors)
 
 
-def test_a_device_that_is_not_here_is_named_with_the_way_out(folder):
+@pytest.mark.parametrize("device", ["vulkan", "xpu"])  # torch refuses them with different errors
+def test_a_device_that_is_not_here_is_named_with_the_way_out(folder, device):
     number = first_of(folder, "aten.addmm.default")
-    storages = [entry | {"device": "vulkan"} for entry in records(folder)[number]["storages"]]
-    sentence = "not run again: vulkan, where it ran, is not here; give device='cpu' to run it there"
+    storages = [entry | {"device": device} for entry in records(folder)[number]["storages"]]
+    sentence = f"not run again: {device}, where it ran, is not here; give device='cpu' to run it there"
     assert changed(folder, number, storages=storages) == sentence
     # On the device of a record that is here, it is the record that is bad.
     storages = [entry | {"device": "meta", "bytes": -1} for entry in storages]
