@@ -5,6 +5,7 @@ import shutil
 import torch
 
 import nbkit
+from nbkit.capture.native.library import library
 from tests.capture.operators.folders import captured, problems, records
 
 
@@ -90,7 +91,9 @@ def test_markers_are_no_calls(tmp_path):
 
     trace = captured(tmp_path / "calls", step)
     assert trace.captures["op"].tolist() == ["aten.ones.default", "aten.exp.default"]
-    assert trace.meta["skipped"]["not captured: metadata ops (no tensor computation)"] == 2
+    # torch's observer does not tell of them as ops.
+    skipped = trace.meta["skipped"].get("not captured: metadata ops (no tensor computation)", 0)
+    assert skipped == (2 if library() is None else 0)
 
 
 def test_only_takes_the_calls_that_opcheck_found(tmp_path):
@@ -115,7 +118,10 @@ def test_a_folder_that_is_gone_at_the_end_is_told_and_the_trace_is_there(tmp_pat
 def test_higher_order_ops_are_left_out_with_the_reason(tmp_path):
     x, cond = torch.ones(2), torch.ops.higher_order.cond
     trace = captured(tmp_path / "calls", lambda: cond(torch.tensor(True), torch.sin, torch.cos, (x,)))
-    assert trace.meta["skipped"]["not captured: higher-order ops: torch runs their parts below"] == 1
+    skipped = trace.meta["skipped"].get("not captured: higher-order ops: torch runs their parts below", 0)
+    assert skipped == (1 if library() is None else 0)
+    # The observer sees its parts.
+    assert trace.captures["op"].tolist().count("aten.sin.default") == (0 if library() is None else 1)
 
 
 def test_progress_says_how_many_calls_and_how_much_memory_were_captured(tmp_path):
