@@ -51,6 +51,13 @@ def pytest_collection_finish() -> None:
     gc.freeze()
 
 
+@pytest.fixture(autouse=True, scope="module")
+def older_objects_are_passed_over() -> None:
+    """Collections, and looks at what is alive, see what the tests of one file make, not all that ran before them."""
+    gc.collect()
+    gc.freeze()
+
+
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     if os.environ.get("CI") == "true":
         reports = [each for group in terminalreporter.stats.values() for each in group if hasattr(each, "duration")]

@@ -16,13 +16,6 @@ import nbkit
 from tests.capture.models import aten, record, train_step
 
 
-@pytest.fixture(autouse=True, scope="module")
-def older_objects_are_passed_over() -> None:
-    """Collections before each test look at what these tests make, not at all that ran before."""
-    gc.collect()
-    gc.freeze()
-
-
 @pytest.fixture(autouse=True)
 def no_collections() -> Iterator[None]:
     """Pauses the collector: what dies here dies by its last reference, as in a bare step between two collections."""
