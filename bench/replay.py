@@ -72,14 +72,16 @@ def measured(name: str) -> Result:
         done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "PYTHONPATH": paths})
         if done.returncode:
             raise RuntimeError(f"replaying {name} ends with {done.returncode}: {done.stderr[-2000:]}")
-        result = {"name": name, "calls": reported.total(), "unique": unique, "folder": size, "size": size / unique}
+        result = {"name": name, "unique": unique, "folder": size, "size": size / unique}
         result |= json.loads(done.stdout.splitlines()[-1])
         left = {reason: count for reason, count in trace.meta["skipped"].items() if reason.startswith("not captured")}
-        missing = reported - Counter(op.removeprefix("aten.") for op in trace.captures["op"])
+        captured = Counter(op.removeprefix("aten.") for op in trace.captures["op"])
+        result["calls"] = (reported | captured).total()
+        missing = reported - captured
         left |= {f"{op}: reported by torch's profiler, not captured": count for op, count in missing.items()}
         result["reasons"] = {**left, **result["reasons"]}
         result |= times(name, folder, size)
-    print(f"{name}: {result['same']} of {calls}, {result['size']:.3f} times", file=sys.stderr, flush=True)
+    print(f"{name}: {result['same']} of {result['calls']}, {result['size']:.3f} times", file=sys.stderr, flush=True)
     return result
 
 
