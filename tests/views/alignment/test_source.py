@@ -9,6 +9,7 @@ import pytest
 from nbkit.trace.trace import Trace
 from nbkit.views.alignment.report_data import alignment_data
 from nbkit.views.alignment.source import AlignmentSource
+from nbkit.views.alignment.widget import AlignmentTableModel
 from tests.views.alignment.large import large_trace
 from tests.views.alignment.makers import aligned_trace
 from tests.views.report.both_sides import as_sent, in_the_page
@@ -17,6 +18,12 @@ from tests.views.report.questions import comparable, questions
 
 def cells(answer: dict[str, Any], name: str) -> list[Any]:
     return [row[2 + answer["columns"].index(name)] for row in answer["rows"]]
+
+
+def test_what_the_table_shows_are_rows_of_the_frame() -> None:
+    trace = aligned_trace()
+    shown = AlignmentTableModel(trace).filtered
+    assert len(shown) == 35 and shown.equals(trace.alignment.loc[shown.index])
 
 
 def test_rows_come_in_order_with_both_sides_and_a_verdict() -> None:
