@@ -99,11 +99,7 @@ def replayed(folder: str) -> Result:
     reasons = {
         f"{op}: {message}": int(count) for (op, message), count in other.groupby(["op", "message"]).size().items()
     }
-    return {
-        "captured": trace.meta["captured_calls"],
-        "same": trace.meta["identical_calls"],
-        "reasons": {**trace.meta["skipped"], **reasons},
-    }
+    return {"same": trace.meta["identical_calls"], "reasons": {**trace.meta["skipped"], **reasons}}
 
 
 def times(name: str, folder: Path, size: int) -> Result:

@@ -73,9 +73,14 @@ def memory_of(tensor: Tensor, held: Callable[[Tensor], Any] | None = None) -> Me
             raise NotCapturedError(f"it has tensors of type {type(tensor).__name__}")
         inner = getattr(tensor, names[0])
     try:
-        storage: Any = inner.untyped_storage() if held is None or not inner.is_cpu else held(inner)
+        if held is not None and inner.is_cpu:
+            storage = held(inner)
+            key = storage.key
+        else:
+            storage = inner.untyped_storage()
+            key = id(storage)
         if storage.data_ptr() or not storage.nbytes():
-            return Memory(storage, tensor.device, id(storage) if held is None or not inner.is_cpu else storage.key)
+            return Memory(storage, tensor.device, key)
     except (RuntimeError, NotImplementedError):
         pass
     raise NotCapturedError(f"it has tensors without memory of their own ({tensor.layout})".replace("torch.", ""))

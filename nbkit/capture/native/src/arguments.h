@@ -17,6 +17,82 @@ namespace nbkit {
 // A number that torch has wrapped for its own use reaches Python as a number.
 inline bool is_number(const at::Tensor& tensor) { return tensor.unsafeGetTensorImpl()->is_wrapped_number(); }
 
+// The number in a wrapped one; none of what is no wrapped number, or holds it elsewhere.
+inline std::optional<c10::IValue> scalar_of(const at::Tensor& tensor) {
+  if (!is_number(tensor) || !has_plain_memory(tensor) || !tensor.device().is_cpu() || tensor.numel() != 1) {
+    return std::nullopt;
+  }
+  switch (tensor.scalar_type()) {
+    case c10::ScalarType::Double:
+      return c10::IValue(*tensor.const_data_ptr<double>());
+    case c10::ScalarType::Long:
+      return c10::IValue(*tensor.const_data_ptr<int64_t>());
+    case c10::ScalarType::Bool:
+      return c10::IValue(*tensor.const_data_ptr<bool>());
+    case c10::ScalarType::ComplexDouble:
+      return c10::IValue(*tensor.const_data_ptr<c10::complex<double>>());
+    default:
+      return std::nullopt;
+  }
+}
+
+enum ArgumentTag : int64_t { none, tensor, number, list, integer, real, truth, text, device, complex, other };
+
+inline int64_t bits(double value) {
+  int64_t result;
+  std::memcpy(&result, &value, sizeof(result));
+  return result;
+}
+
+// Adds what an argument is to a key; `on_tensor` that of a tensor which is there and holds no wrapped number, and `on_other`
+// that of what has no form here: a symbolic size, a generator, a wrapped number of an unusual dtype.
+template <typename OnTensor, typename OnOther>
+void append_argument(Key& key, const c10::IValue& value, const OnTensor& on_tensor, const OnOther& on_other) {
+  const auto push = [&](ArgumentTag tag, int64_t what) {
+    key.push_back(tag);
+    key.push_back(what);
+  };
+  if (value.isTensor()) {
+    const at::Tensor& given = value.toTensor();
+    if (!given.defined()) {
+      key.push_back(none);
+    } else if (const auto scalar = scalar_of(given)) {
+      key.push_back(number);
+      append_argument(key, *scalar, on_tensor, on_other);
+    } else if (is_number(given)) {
+      on_other();
+    } else {
+      on_tensor(given);
+    }
+  } else if (value.isInt()) {
+    push(integer, value.toInt());
+  } else if (value.isBool()) {
+    push(truth, value.toBool());
+  } else if (value.isDouble()) {
+    push(real, bits(value.toDouble()));
+  } else if (value.isNone()) {
+    key.push_back(none);
+  } else if (value.isList()) {
+    const auto items = value.toListRef();
+    push(list, static_cast<int64_t>(items.size()));
+    for (const c10::IValue& item : items) {
+      append_argument(key, item, on_tensor, on_other);
+    }
+  } else if (value.isDevice()) {
+    const c10::Device given = value.toDevice();
+    push(device, (static_cast<int64_t>(given.type()) << 8) | static_cast<uint8_t>(given.index()));
+  } else if (value.isString()) {
+    const std::string& given = value.toStringRef();
+    push(text, static_cast<int64_t>(given.size()));
+    key.insert(key.end(), given.begin(), given.end());
+  } else if (value.isComplexDouble()) {
+    push(complex, bits(value.toComplexDouble().real()));
+    key.push_back(bits(value.toComplexDouble().imag()));
+  } else {
+    on_other();
+  }
+}
+
 class DescribedArguments {
  public:
   // What Python describes of a call with these values, one for each argument of the op's schema.
@@ -24,7 +100,8 @@ class DescribedArguments {
     key_.clear();
     for (size_t index = 0; index < values.size(); ++index) {
       if (traits.is_input[index]) {
-        encode(values[index]);
+        append_argument(
+            key_, values[index], [&](const at::Tensor&) { key_.push_back(tensor); }, [&] { key_.push_back(other); });
       }
     }
     if (last_ && key_ == last_key_) {  // most calls in a row, as an optimizer's for each parameter
@@ -50,77 +127,6 @@ class DescribedArguments {
 
  private:
   static constexpr size_t most_known = 10'000;
-  enum Tag : int64_t { none, tensor, number, list, integer, real, truth, text, device, complex, other };
-
-  void encode(const c10::IValue& value) {
-    if (value.isTensor()) {
-      const at::Tensor& given = value.toTensor();
-      if (!given.defined()) {
-        key_.push_back(none);
-      } else if (const auto scalar = scalar_of(given)) {
-        key_.push_back(number);
-        encode(*scalar);
-      } else {
-        key_.push_back(is_number(given) ? other : tensor);
-      }
-    } else if (value.isInt()) {
-      push(integer, value.toInt());
-    } else if (value.isBool()) {
-      push(truth, value.toBool());
-    } else if (value.isDouble()) {
-      push(real, bits(value.toDouble()));
-    } else if (value.isNone()) {
-      key_.push_back(none);
-    } else if (value.isList()) {
-      const auto items = value.toListRef();
-      push(list, static_cast<int64_t>(items.size()));
-      for (const c10::IValue& item : items) {
-        encode(item);
-      }
-    } else if (value.isDevice()) {
-      const c10::Device given = value.toDevice();
-      push(device, (static_cast<int64_t>(given.type()) << 8) | static_cast<uint8_t>(given.index()));
-    } else if (value.isString()) {
-      const std::string& given = value.toStringRef();
-      push(text, static_cast<int64_t>(given.size()));
-      key_.insert(key_.end(), given.begin(), given.end());
-    } else if (value.isComplexDouble()) {
-      push(complex, bits(value.toComplexDouble().real()));
-      key_.push_back(bits(value.toComplexDouble().imag()));
-    } else {
-      key_.push_back(other);  // a symbolic size, a generator
-    }
-  }
-
-  void push(Tag tag, int64_t value) {
-    key_.push_back(tag);
-    key_.push_back(value);
-  }
-
-  static int64_t bits(double value) {
-    int64_t result;
-    std::memcpy(&result, &value, sizeof(result));
-    return result;
-  }
-
-  // The number in a wrapped one; none of what is no wrapped number, or holds it elsewhere.
-  static std::optional<c10::IValue> scalar_of(const at::Tensor& tensor) {
-    if (!is_number(tensor) || !has_plain_memory(tensor) || !tensor.device().is_cpu() || tensor.numel() != 1) {
-      return std::nullopt;
-    }
-    switch (tensor.scalar_type()) {
-      case c10::ScalarType::Double:
-        return c10::IValue(*tensor.const_data_ptr<double>());
-      case c10::ScalarType::Long:
-        return c10::IValue(*tensor.const_data_ptr<int64_t>());
-      case c10::ScalarType::Bool:
-        return c10::IValue(*tensor.const_data_ptr<bool>());
-      case c10::ScalarType::ComplexDouble:
-        return c10::IValue(*tensor.const_data_ptr<c10::complex<double>>());
-      default:
-        return std::nullopt;
-    }
-  }
 
   static py::object marked(const c10::Argument& argument, const c10::IValue& value) {
     if (value.isTensor()) {

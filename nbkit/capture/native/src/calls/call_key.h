@@ -10,7 +10,6 @@
 #include <c10/core/InferenceMode.h>
 
 #include <algorithm>
-#include <cstring>
 #include <limits>
 #include <vector>
 
@@ -43,58 +42,8 @@ class CallKey {
   bool is_usual = true;  // else it has what Python has to look at: other layouts, devices and types, generators
 
   void add(const c10::IValue& value) {
-    if (value.isTensor()) {
-      add_tensor(value.toTensor());
-    } else if (value.isInt()) {
-      push(integer, value.toInt());
-    } else if (value.isBool()) {
-      push(truth, value.toBool());
-    } else if (value.isDouble()) {
-      push(real, bits(value.toDouble()));
-    } else if (value.isNone()) {
-      key.push_back(none);
-    } else if (value.isList()) {
-      const auto items = value.toListRef();
-      push(list, static_cast<int64_t>(items.size()));
-      for (const c10::IValue& item : items) {
-        add(item);
-      }
-    } else if (value.isDevice()) {
-      const c10::Device given = value.toDevice();
-      push(device, (static_cast<int64_t>(given.type()) << 8) | static_cast<uint8_t>(given.index()));
-    } else if (value.isString()) {
-      const std::string& given = value.toStringRef();
-      push(text, static_cast<int64_t>(given.size()));
-      key.insert(key.end(), given.begin(), given.end());
-    } else {
-      is_usual = false;
-    }
-  }
-
-  void add_tensor(const at::Tensor& tensor) {
-    if (!tensor.defined()) {
-      key.push_back(none);
-      return;
-    }
-    if (!is_plain(tensor) || !tensor.device().is_cpu()) {
-      is_usual = false;
-      return;
-    }
-    if (is_number(tensor)) {
-      add_number(tensor);
-      return;
-    }
-    const c10::Storage& storage = tensor.storage();
-    if (storage.data() == nullptr && storage.nbytes() > 0) {
-      is_usual = false;
-      return;
-    }
-    push(plain, static_cast<int64_t>(number_of(storage, tensor)));
-    key.push_back((tensor.is_conj() ? 1 : 0) | (tensor.is_neg() ? 2 : 0) | static_cast<int64_t>(tensor.scalar_type()) << 8);
-    key.push_back(tensor.storage_offset());
-    key.push_back(tensor.dim());
-    key.insert(key.end(), tensor.sizes().begin(), tensor.sizes().end());
-    key.insert(key.end(), tensor.strides().begin(), tensor.strides().end());
+    append_argument(
+        key, value, [&](const at::Tensor& tensor) { add_tensor(tensor); }, [&] { is_usual = false; });
   }
 
   // The sizes of the storages from a number on, and of those of which a part may do, whether the whole is stored.
@@ -110,7 +59,24 @@ class CallKey {
   }
 
  private:
-  enum Tag : int64_t { none, plain, number, list, integer, real, truth, text, device };
+  void add_tensor(const at::Tensor& tensor) {
+    if (!is_plain(tensor) || !tensor.device().is_cpu()) {
+      is_usual = false;
+      return;
+    }
+    const c10::Storage& storage = tensor.storage();
+    if (storage.data() == nullptr && storage.nbytes() > 0) {
+      is_usual = false;
+      return;
+    }
+    key.push_back(ArgumentTag::tensor);
+    key.push_back(static_cast<int64_t>(number_of(storage, tensor)));
+    key.push_back((tensor.is_conj() ? 1 : 0) | (tensor.is_neg() ? 2 : 0) | static_cast<int64_t>(tensor.scalar_type()) << 8);
+    key.push_back(tensor.storage_offset());
+    key.push_back(tensor.dim());
+    key.insert(key.end(), tensor.sizes().begin(), tensor.sizes().end());
+    key.insert(key.end(), tensor.strides().begin(), tensor.strides().end());
+  }
 
   size_t number_of(const c10::Storage& storage, const at::Tensor& tensor) {
     size_t found = 0;
@@ -133,34 +99,6 @@ class CallKey {
       end = std::max(end, first + (last + 1) * size);
     }
     return found;
-  }
-
-  void add_number(const at::Tensor& tensor) {
-    push(number, static_cast<int64_t>(tensor.scalar_type()));
-    switch (tensor.scalar_type()) {
-      case c10::ScalarType::Double:
-        key.push_back(bits(*tensor.const_data_ptr<double>()));
-        break;
-      case c10::ScalarType::Long:
-        key.push_back(*tensor.const_data_ptr<int64_t>());
-        break;
-      case c10::ScalarType::Bool:
-        key.push_back(*tensor.const_data_ptr<bool>());
-        break;
-      default:
-        is_usual = false;
-    }
-  }
-
-  void push(Tag tag, int64_t value) {
-    key.push_back(tag);
-    key.push_back(value);
-  }
-
-  static int64_t bits(double value) {
-    int64_t result;
-    std::memcpy(&result, &value, sizeof(result));
-    return result;
   }
 
   std::vector<std::pair<int64_t, int64_t>> used_;  // of each storage, the first byte and the one after the last
