@@ -18,6 +18,7 @@ from nbkit.capture.calls.state import call_state
 from nbkit.capture.calls.taking import CallTaker, Taken
 from nbkit.capture.frames.build import machine_text, now_text, versions
 from nbkit.capture.frames.selection import Selection
+from nbkit.capture.operators.captured_rows import CapturedRows, places
 from nbkit.capture.operators.copies import is_plain
 from nbkit.capture.operators.intercept import Intercepted, InterceptMode, Interceptor
 from nbkit.capture.operators.observed_calls import ObservedCalls
@@ -27,11 +28,11 @@ from nbkit.capture.replay.op_traits import COLLECTIVES, MARKERS, OpTraits, writt
 from nbkit.capture.scope.call_numbers import CallNumbers
 from nbkit.capture.scope.phases import EVERY_PHASE
 from nbkit.capture.step.module_calls import ModuleCalls
-from nbkit.errors import first_line
+from nbkit.errors import TraceError, first_line
 from nbkit.patterns import Patterns
-from nbkit.schema import CAPTURES
+from nbkit.trace.atomic_write import why_not
 from nbkit.trace.calls.layout import Record
-from nbkit.trace.calls.reading import PLACE_COLUMNS
+from nbkit.trace.calls.shards import checksums
 from nbkit.trace.calls.writing import CallWriter, FullError
 from nbkit.trace.trace import Trace
 
@@ -71,19 +72,24 @@ class Capturing(Interceptor):
     def below(self, recording: Recording, modules: ModuleCalls) -> Iterator[None]:
         state = call_state()
         head = {"created": now_text(), "versions": versions(), "machine": machine_text(), "state": state}
-        self.writer = CallWriter(self.folder, head, self.max_bytes)
         library: Any = recording.native if self.is_observing(recording) else None
+        sums = checksums if library is None else library.checksums
+        self.writer = CallWriter(self.folder, head, self.max_bytes, sums)
         self.contents = self._contents(library)
         self.taker = CallTaker(self.contents, state)
-        self.rows: list[tuple[int, str, int, str | None]] = []  # slot, op, number, what it raised
+        self.rows = CapturedRows()
         self.stopped: str | None = None
+        self.error: OSError | None = None
         self.running: list[Running] = []
         with super().below(recording, modules):
             if isinstance(self.contents, NativeContents):
                 self.observed = ObservedCalls(self, self.contents)
                 self.native = library.Capturer(self.observed)
                 self._ask_each()
-            yield
+            try:
+                yield
+            finally:
+                self._flush()  # is written while the frames are built
 
     def _contents(self, native: Any) -> KnownContents:
         reference = ReferencedParameters(self.parameters).reference if self.parameters is not None else None
@@ -168,7 +174,7 @@ class Capturing(Interceptor):
     def add_text(self, text: bytes, slot: int, op: str, number: int) -> None:
         """Adds a record that the library has made."""
         self.writer.add_text(text)
-        self.rows.append((slot, op, number, None))
+        self.rows.add(slot, op, number)
 
     def trouble(self, call: Intercepted, error: Exception) -> None:
         """Counts a call that could not be saved."""
@@ -204,27 +210,14 @@ class Capturing(Interceptor):
                 self.mode.skipped["collectives that had not completed when the recording ended"] += 1
             else:
                 self._add_completed(one, one.record)
+        notes = self._finish()
         super().frames(trace, ops, op_ids)
-        ids = self.op_ids([slot for slot, *_ in self.rows], op_ids)
-        columns = {name: ops[name].array.take(ids, allow_fill=True) for name in PLACE_COLUMNS[1:]}
-        names = [op for _, op, _, _ in self.rows]
-        # Autograd calls some ops that torch's observer does not report: they stand in the op that they follow.
-        is_own = ops["op"].array.take(ids, allow_fill=True) == np.array(names, dtype=object)
-        frame = CAPTURES.frame(
-            {
-                "op_id": np.where(np.asarray(is_own, bool), ids, -1),
-                "op": names,
-                **columns,
-                "call": [number for _, _, number, _ in self.rows],
-                "record": range(len(ids)),
-                "raised": [raised for *_, raised in self.rows],
-            }
-        )
-        notes = [self.stopped] if self.stopped is not None else []
-        try:
-            self.writer.close({name: _plain(frame[name]) for name in PLACE_COLUMNS})
-        except Exception as error:  # the step has run, and its trace is not to be lost with the folder
-            notes.append(f"The captured calls could not be written to {self.folder}: {first_line(error)}.")
+        frame = self.rows.frame(ops, op_ids)
+        if self.error is None:
+            try:
+                self.writer.close(places(frame))
+            except TraceError as error:  # the step has run, and its trace is not to be lost with the folder
+                notes.append(str(error))
         meta = {
             "folder": self.folder.name,  # a report goes to others, and paths tell of this machine
             "captured_calls": len(frame),
@@ -233,6 +226,25 @@ class Capturing(Interceptor):
         }
         return {"captures": frame}, meta
 
+    def _flush(self) -> None:
+        try:
+            self.writer.flush()
+        except OSError as error:
+            self._stop(error)
+
+    def _finish(self) -> list[str]:
+        """Waits for what is written; what is not is no captured call. Returns what a user is to know of it."""
+        try:
+            self.writer.finish()
+        except OSError as error:
+            self._stop(error)
+        if lost := len(self.rows) - self.writer.written_calls:
+            self.rows.cut(self.writer.written_calls)
+            self.mode.skipped[self.stopped or "calls that were not written"] += lost
+        if self.error is not None:
+            return [f"Not all captured calls could be written to {self.folder}: {why_not(self.folder, self.error)}"]
+        return [self.stopped] if self.stopped is not None else []
+
     def forget(self) -> None:
         super().forget()
         self.native = self.observed = None
@@ -240,15 +252,13 @@ class Capturing(Interceptor):
 
     def _add(self, call: Intercepted, record: Record) -> Record:
         self.writer.add(record)
-        self.rows.append((call.slot, call.traits.name, call.number, record.get("raised")))
+        self.rows.add(call.slot, call.traits.name, call.number, record.get("raised"))
         return record
 
     def _trouble(self, call: Intercepted) -> Any:
         def tell(error: Exception) -> None:
-            if isinstance(error, FullError):
-                self.stopped = f"max_bytes={self.max_bytes:,} is used up"
-            elif isinstance(error, OSError):
-                self.stopped = f"the folder cannot be written to ({error.strerror or first_line(error)})"
+            if isinstance(error, FullError | OSError):
+                self._stop(error)
             reason = self.stopped or str(error)
             if not isinstance(error, FullError | OSError | NotCapturedError):
                 reason = f"{call.traits.name}: {type(error).__name__}: {first_line(error)}"
@@ -257,10 +267,13 @@ class Capturing(Interceptor):
 
         return tell
 
+    def _stop(self, error: FullError | OSError) -> None:
+        if isinstance(error, FullError):
+            self.stopped = f"max_bytes={self.max_bytes:,} is used up"
+        else:
+            self.error = error
+            self.stopped = f"the folder cannot be written to ({error.strerror or first_line(error)})"
+
     def _forget_written(self, call: Intercepted) -> None:
         for tensor in written_tensors(call.traits, call.args, call.kwargs):
             self.contents.changed(self.contents.memory(tensor))
-
-
-def _plain(column: pd.Series) -> list[Any]:
-    return [None if pd.isna(value) else value for value in column.tolist()]

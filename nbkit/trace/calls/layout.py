@@ -1,7 +1,7 @@
 """Defines the layout of a folder of captured calls, and the text of one record.
 
     capture.json               format, version, what was set when the recording began; first, and so in every folder
-    values-00000.safetensors   bytes of storages, each content once, named NUMBER-CRC32
+    values-00000.safetensors   bytes of storages, each content once, named NUMBER-CRC32; a call names the number
     calls.jsonl                a line per call, {"crc32": "...", "call": {...}}; added once all of its values are there
     places.json                where each call stood in the step: op_id, module, phase, source; at the end
 
@@ -18,11 +18,11 @@ from zlib import crc32
 
 from nbkit.errors import TraceError
 
-FORMAT, VERSION = "nbkit captured calls", 1
+FORMAT, VERSION = "nbkit captured calls", 2  # in version 1 a call names NUMBER-CRC32
 HEAD, CALLS, PLACES = "capture.json", "calls.jsonl", "places.json"
 SHARD = re.compile(r"values-\d{5,}\.safetensors")
 REFERENCE = re.compile(r"parameter:([0-9a-f]{8}):(.+)", re.DOTALL)
-CONTENT = re.compile(r"\d+-[0-9a-f]{8}")
+CONTENT = re.compile(r"(\d+)(?:-([0-9a-f]{8}))?")
 PREFIX = re.compile(rb'\{"crc32":"([0-9a-f]{8})","call":')
 Record = dict[str, Any]
 encode = json.JSONEncoder(separators=(",", ":")).encode

@@ -25,7 +25,7 @@ class CallFolder:
     def __init__(self, path: Path, parameter: Callable[[str], Array | None] = lambda name: None) -> None:
         self.path, self.parameter = path, parameter
         self.head = _head(path)
-        self._shards: dict[str, Any] = {}  # by name of a content
+        self._contents: dict[str, tuple[Any, str]] = {}  # the file of a content and its CRC-32, by its number
         self.damaged_shards: list[str] = []
         for file in sorted(_files(path)):
             self._open(file)
@@ -50,15 +50,17 @@ class CallFolder:
         """Returns the bytes of a content. Raises TraceError if they are not there or not what they were."""
         if isinstance(name, str) and (reference := REFERENCE.fullmatch(name)):
             return self._parameter(*reference.groups())
-        if not isinstance(name, str) or not CONTENT.fullmatch(name) or name not in self._shards:
+        match = CONTENT.fullmatch(name) if isinstance(name, str) else None
+        shard, checksum = self._contents.get(match[1], (None, "")) if match is not None else (None, "")
+        if match is None or shard is None or match[2] not in (None, checksum):
             missing = f"; {', '.join(self.damaged_shards)} cannot be read" if self.damaged_shards else ""
             raise TraceError(f"its values {str(name)[:40]!r} are not in the folder{missing}")
         try:
-            data: Array = self._shards[name].get_tensor(name)
+            data: Array = shard.get_tensor(f"{match[1]}-{checksum}")
             is_bytes = data.dtype == np.uint8 and data.ndim == 1
         except (SafetensorError, OSError, ValueError, TypeError, AttributeError, KeyError) as error:
             raise TraceError(f"its values {name!r} cannot be read; capture it again") from error
-        if not is_bytes or crc32(data.data) != int(name.partition("-")[2], 16):
+        if not is_bytes or crc32(data.data) != int(checksum, 16):
             raise TraceError(f"its values {name!r} are damaged; capture it again")
         return data
 
@@ -87,7 +89,9 @@ class CallFolder:
         try:
             shard: Any = safe_open(file, framework="numpy")
             names = shard.keys()
-            self._shards.update(dict.fromkeys(names, shard))
+            for match in filter(None, map(CONTENT.fullmatch, names)):
+                if match[2] is not None:
+                    self._contents[match[1]] = shard, match[2]
         except (SafetensorError, OSError, ValueError):
             self.damaged_shards.append(file.name)
 

@@ -1,27 +1,25 @@
 """Writes captured calls into a folder while the step runs: values first, then the records that name them."""
 
 import json
-import os
+from collections import deque
 from collections.abc import Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from time import monotonic
 from typing import Any
-from zlib import crc32
 
 import numpy as np
-from safetensors import safe_open
-from safetensors.numpy import save_file
 
 from nbkit.errors import TraceError
 from nbkit.numerics.precision import Array
 from nbkit.trace.atomic_write import why_not, writing
 from nbkit.trace.calls.layout import CALLS, FORMAT, HEAD, PLACES, SHARD, VERSION, Record, encode, line_of_text
-
-# Contents from this size on have a file of their own, written from where they are; smaller ones wait together.
-LARGE, WAITING = 4 * 2**20, 16 * 2**20
+from nbkit.trace.calls.shards import Checksums, Shard, Shards, checksums
 
 # A process that is killed loses the calls of so many seconds at most.
 EVERY_S = 1.0
+# As many bytes may wait for the disk; the step waits, too, when it has more.
+MOST_WAITING = 48 * 2**20
 
 
 class FullError(Exception):
@@ -29,47 +27,49 @@ class FullError(Exception):
 
 
 class CallWriter:
-    """Writes one folder of at most `max_bytes`; after a crash at any time it holds whole calls only.
+    """Writes one folder of at most `max_bytes`, in a thread; after a crash at any time it holds whole calls only.
 
-    Raises TraceError if the folder holds something else or cannot be written to.
+    `checksums` gives the checksums of a block of contents. Raises TraceError if the folder holds something else or
+    cannot be written to.
     """
 
-    def __init__(self, folder: Path, head: Mapping[str, Any], max_bytes: int) -> None:
-        self.folder, self.max_bytes = folder, max_bytes
-        self.size_bytes = self.calls = self.contents = self.shards = 0
-        self._buffer, self._filled = np.empty(0, np.uint8), 0
-        self._waiting: dict[str, Array] = {}
+    def __init__(self, folder: Path, head: Mapping[str, Any], max_bytes: int, checksums: Checksums = checksums) -> None:
+        self.folder, self.max_bytes, self.checksums = folder, max_bytes, checksums
+        self.size_bytes = 0
+        self.written_calls = 0  # that are on the disk
         self._lines: list[bytes] = []
-        self._contents: dict[tuple[int, int, int], str] = {}  # names by size, checksum and sum
-        self._files: dict[str, Path] = {}  # of names that are written
-        self._open: dict[Path, Any] = {}
+        self._contents: dict[tuple[int, int], list[str]] = {}  # names by size and sum
         self._flushed = monotonic()
+        self._thread: ThreadPoolExecutor | None = None
+        self._waiting: deque[tuple[Future[None], int]] = deque()  # what the thread has to write, and its bytes
+        self._error: OSError | None = None
         _cleared(folder)
+        self.shards = Shards(folder)
         with writing(folder / HEAD, "captured calls") as file:
             json.dump({"format": FORMAT, "version": VERSION, **head}, file, indent=1)
 
     def put(self, data: Array) -> str:
         """Returns the name of a content, in uint8, which is stored unless it is there. Raises FullError, OSError."""
-        checksum = crc32(data.data)
-        key = (len(data), checksum, summed(data))
-        known = self._contents.get(key)
-        if known is not None and np.array_equal(self.stored(known), data):
-            return known
-        name = self._contents[key] = self.store(data, checksum)
-        return name
+        alike = self._contents.setdefault((len(data), summed(data)), [])
+        for name in alike:
+            if np.array_equal(self.stored(name), data):
+                return name
+        alike.append(self.store(data.data))
+        return alike[-1]
 
-    def store(self, data: Array | memoryview, checksum: int) -> str:
-        """Stores a content that is not there yet, of this CRC-32; returns its name. Raises FullError, OSError."""
-        if self.size_bytes + len(data) > self.max_bytes:
+    def store(self, data: memoryview) -> str:
+        """Stores a content that is not there yet; returns its name. Raises FullError, OSError."""
+        size_bytes = self.size_bytes + len(data)
+        if size_bytes > self.max_bytes:
             raise FullError
-        name = f"{self.contents}-{checksum:08x}"
-        self.contents += 1
-        self.size_bytes += len(data)
-        if len(data) >= LARGE:
-            self._write({name: np.frombuffer(data, np.uint8)})
-        else:
-            self._wait(name, data)
-        return name
+        while (number := self.shards.add(data)) is None:
+            self.flush()
+        self.size_bytes = size_bytes
+        return str(number)
+
+    def stored(self, name: str) -> memoryview:
+        """Returns the bytes of a content that is stored."""
+        return self.shards.read(int(name))
 
     def add(self, record: Record) -> None:
         """Adds a call, all of whose values were put. Raises FullError, OSError."""
@@ -78,62 +78,56 @@ class CallWriter:
     def add_text(self, text: bytes) -> None:
         """Adds a call by the text of its record. Raises FullError, OSError."""
         line = line_of_text(text)
-        if self.size_bytes + len(line) > self.max_bytes:
+        size_bytes = self.size_bytes + len(line)
+        if size_bytes > self.max_bytes:
             raise FullError
-        self.size_bytes += len(line)
+        self.size_bytes = size_bytes
         self._lines.append(line)
-        self.calls += 1
         if monotonic() - self._flushed > EVERY_S:
             self.flush()
 
     def flush(self) -> None:
-        """Writes what waits. Raises OSError."""
+        """Has the thread write what waits. Raises OSError of what it wrote before."""
         self._flushed = monotonic()
-        if self._waiting:
-            waiting, self._waiting, self._filled = self._waiting, {}, 0
-            self._write(waiting)
-        if self._lines:
-            lines, self._lines = self._lines, []
-            with (self.folder / CALLS).open("ab") as file:
-                file.write(b"".join(lines))
+        shard, lines, self._lines = self.shards.take(), self._lines, []
+        if shard is not None or lines:
+            self._thread = self._thread or ThreadPoolExecutor(1, "nbkit captures")
+            size = shard.size_bytes if shard is not None else 0
+            self._waiting.append((self._thread.submit(self._write, shard, lines), size))
+        while sum(size for _, size in self._waiting) > MOST_WAITING or (self._waiting and self._waiting[0][0].done()):
+            self._waiting.popleft()[0].result()
+        if self._error is not None:
+            raise self._error
+
+    def finish(self) -> None:
+        """Writes what waits. Raises OSError."""
+        try:
+            self.flush()
+        finally:
+            if self._thread is not None:
+                self._thread.shutdown()
+        if self._error is not None:
+            raise self._error
 
     def close(self, places: Mapping[str, Any]) -> None:
-        """Writes what waits, and where the calls stood in the step. Raises OSError, TraceError."""
-        self.flush()
+        """Writes where the calls that are written stood in the step. Raises TraceError."""
         with writing(self.folder / PLACES, "captured calls") as file:
-            json.dump(places, file)
+            file.write(encode(places))
 
-    def _wait(self, name: str, data: Array | memoryview) -> None:
-        if self._filled + len(data) > WAITING:
-            self.flush()
-        if not len(self._buffer):
-            self._buffer = np.empty(WAITING, np.uint8)
-        part = self._buffer[self._filled : self._filled + len(data)]
-        part[:] = data
-        self._waiting[name], self._filled = part, self._filled + len(data)
-
-    def _write(self, contents: dict[str, Array]) -> None:
-        path = self.folder / f"values-{self.shards:05}.safetensors"
-        partial = path.with_suffix(".part")
+    def _write(self, shard: Shard | None, lines: list[bytes]) -> None:
+        """Writes contents, and then the calls that name them; nothing any more after an error. Runs in the thread."""
+        if self._error is not None:
+            return
         try:
-            save_file(contents, partial)
-            partial.chmod(0o644)  # safetensors makes a file for its owner alone
-            os.replace(partial, path)
-        except Exception as error:  # what safetensors makes of a full disk is an error of its own
-            partial.unlink(missing_ok=True)
-            raise error if isinstance(error, OSError) else OSError(str(error)) from error
-        self.shards += 1
-        self._files.update(dict.fromkeys(contents, path))
-
-    def stored(self, name: str) -> Array:
-        """Returns the bytes of a content that is stored."""
-        if name in self._waiting:
-            return self._waiting[name]
-        path = self._files[name]
-        if path not in self._open:
-            self._open[path] = safe_open(path, framework="numpy")
-        data: Array = self._open[path].get_tensor(name)
-        return data
+            if shard is not None:
+                self.shards.give_back(shard.write(self.checksums))
+            if lines:
+                with (self.folder / CALLS).open("ab") as file:
+                    file.write(b"".join(lines))
+        except Exception as error:  # is told where the step goes on
+            self._error = error if isinstance(error, OSError) else OSError(f"{type(error).__name__}: {error}")
+        else:
+            self.written_calls += len(lines)
 
 
 def summed(data: Array) -> int:

@@ -57,7 +57,7 @@ def rewritten(folder: Path, target: Path, change: Callable[[int, Record], Record
         new = change(number, record)
         if new is not None:
             writer.add(new)
-    writer.flush()
+    writer.finish()
     assert (target / HEAD).is_file()
     return target
 

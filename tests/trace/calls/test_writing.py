@@ -1,11 +1,17 @@
 """When captured calls reach the disk while a step runs."""
 
+from concurrent.futures import wait
+from threading import Event, Timer
+from zlib import crc32
+
 import numpy as np
+import pytest
 from safetensors.numpy import load_file
 
-from nbkit.trace.calls import writing
+from nbkit.trace.calls import shards, writing
 from nbkit.trace.calls.layout import CALLS
-from nbkit.trace.calls.writing import EVERY_S, LARGE, CallWriter
+from nbkit.trace.calls.shards import BLOCK, checksums
+from nbkit.trace.calls.writing import EVERY_S, CallWriter
 
 
 def test_what_waits_is_written_once_in_a_while_not_with_every_call(tmp_path, monkeypatch):
@@ -16,12 +22,79 @@ def test_what_waits_is_written_once_in_a_while_not_with_every_call(tmp_path, mon
         clock[0] = at * EVERY_S
         writer.add({"content": writer.put(np.full(8, number, np.uint8))})
         path = writer.folder / CALLS
-        written.append((writer.shards, len(path.read_bytes().splitlines()) if path.is_file() else 0))
-    assert written == [(0, 0), (1, 2), (1, 2), (1, 2), (2, 5)]
+        wait([job for job, _ in writer._waiting])
+        written.append((writer.shards.count, len(path.read_bytes().splitlines()) if path.is_file() else 0))
+    assert written == [(1, 0), (1, 2), (2, 2), (2, 2), (2, 5)]
 
 
-def test_a_large_content_is_written_at_once_and_only_once(tmp_path):
-    writer, data = CallWriter(tmp_path / "calls", {}, 2**30), np.ones(LARGE, np.uint8)
+def test_a_large_content_has_a_file_of_its_own(tmp_path):
+    writer, data = CallWriter(tmp_path / "calls", {}, 2**30), np.arange(BLOCK + 8, dtype=np.uint64).view(np.uint8)
+    small = writer.put(np.ones(8, np.uint8))
     assert writer.put(data) == (name := writer.put(data.copy()))
-    (path,) = writer.folder.glob("values-*")
-    assert {key: value.tobytes() for key, value in load_file(path).items()} == {name: data.tobytes()}
+    writer.put(np.zeros(8, np.uint8))
+    writer.finish()
+    shards = [load_file(path) for path in sorted(writer.folder.glob("values-*"))]
+    assert [[key.partition("-")[0] for key in shard] for shard in shards] == [[small], [name], ["2"]]
+    ((key, value),) = shards[1].items()
+    assert value.tobytes() == data.tobytes() and key == f"{name}-{crc32(data.data):08x}"
+
+
+def test_contents_are_the_same_while_they_wait_and_on_the_disk(tmp_path, monkeypatch):
+    monkeypatch.setattr(shards, "BLOCK", 100)
+    writer = CallWriter(tmp_path / "calls", {}, 2**30)
+    contents = [np.full(30, number, np.uint8) for number in range(10)]
+    names = [writer.put(data) for data in contents]
+    assert [writer.put(data) for data in contents] == names == [str(number) for number in range(10)]
+    writer.finish()
+    assert [writer.put(data) for data in contents] == names
+    assert [writer.stored(name).tobytes() for name in names] == [data.tobytes() for data in contents]
+    assert writer.shards.count == 4
+
+
+def test_contents_with_the_same_sum_are_told_apart(tmp_path):
+    writer = CallWriter(tmp_path / "calls", {}, 2**30)
+    one, other = np.arange(4, dtype=np.int64).view(np.uint8), np.arange(3, -1, -1, dtype=np.int64).view(np.uint8)
+    assert [writer.put(data) for data in (one, other, one, other)] == ["0", "1", "0", "1"]
+
+
+def test_the_step_waits_when_the_disk_is_slower(tmp_path, monkeypatch):
+    monkeypatch.setattr(shards, "BLOCK", 100)
+    monkeypatch.setattr(writing, "MOST_WAITING", 150)
+    begun, written = Event(), Event()
+
+    def slow(*arguments):
+        begun.set()
+        written.wait(60)
+        return checksums(*arguments)
+
+    writer = CallWriter(tmp_path / "calls", {}, 2**30, slow)
+    writer.put(np.zeros(100, np.uint8))
+    writer.put(np.ones(100, np.uint8))  # has the first one written
+    assert begun.wait(60) and writer.stored("0").tobytes() == bytes(100)
+    Timer(0.2, written.set).start()
+    writer.put(np.full(100, 2, np.uint8))
+    assert written.is_set()
+    writer.finish()
+    assert writer.stored("0").tobytes() == bytes(100)
+
+
+def test_what_a_thread_could_not_write_is_told_at_the_next_content_and_at_the_end(tmp_path, monkeypatch):
+    monkeypatch.setattr(shards, "BLOCK", 100)
+
+    def full(*arguments):
+        raise OSError(28, "No space left on device")
+
+    writer = CallWriter(tmp_path / "calls", {}, 2**30)
+    writer.add({"content": writer.put(np.zeros(100, np.uint8))})
+    writer.flush()
+    wait([job for job, _ in writer._waiting])
+    monkeypatch.setattr(shards.os, "replace", full)
+    writer.add({"content": writer.put(np.ones(100, np.uint8))})
+    with pytest.raises(OSError, match="No space left"):
+        for number in range(2, 20):
+            writer.put(np.full(100, number, np.uint8))
+            wait([job for job, _ in writer._waiting])
+    with pytest.raises(OSError, match="No space left"):
+        writer.finish()
+    assert writer.written_calls == 1 == len((writer.folder / CALLS).read_bytes().splitlines())
+    assert not [*writer.folder.glob("*.part")]

@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "api_calls.h"
+#include "calls/checksums.h"
 #include "line_log.h"
 #include "values/metrics.h"
 #include "observing.h"
@@ -69,7 +70,7 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, module) {
         return reinterpret_cast<uintptr_t>(held.storage.unsafeGetStorageImpl());
       });
   py::class_<Contents, std::shared_ptr<Contents>>(module, "Contents")
-      .def(py::init<py::object, py::object, py::object, py::object>())
+      .def(py::init<py::object, py::object, py::object>())
       .def("put", &Contents::put_buffer)
       .def("name", [](Contents& contents, const HeldStorage& held, int64_t start,
                       int64_t count) { return contents.name(held.storage, {start, count}); })
@@ -99,4 +100,5 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, module) {
   module.def("begin_lines", &begin_lines);
   module.def("end_lines", &end_lines);
   module.def("measure", &measured_pair);
+  module.def("checksums", &checksums);
 }

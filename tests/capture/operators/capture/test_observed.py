@@ -1,7 +1,9 @@
 """What the library records of a call is what Python records of it; and what runs is what runs without a recording."""
 
 import re
+from array import array
 from collections import Counter
+from zlib import crc32
 
 import pytest
 import torch
@@ -13,9 +15,19 @@ from bench.captured.counted import calls
 from nbkit.capture.native.library import library
 from nbkit.capture.operators.capturing import Capturing
 from nbkit.capture.operators.observed_calls import CAUGHT
+from nbkit.trace.calls.shards import checksums
 from tests.capture.operators.folders import captured, problems, records, training_step
 
 pytestmark = pytest.mark.skipif(library() is None, reason="torch's observer needs the native recorder")
+
+
+@pytest.mark.parametrize("ends", [[], [0], [1, 1, 5], [16, 100, 4195, 70_000], [70_000]])
+def test_checksums_of_contents_are_those_of_zlib(ends):
+    block = memoryview(bytes(range(256)) * 300)
+    assert library().checksums(block, array("q", ends)) == checksums(block, ends)
+    assert len(checksums(block, ends)) == len(ends) and (
+        not ends or checksums(block, ends)[0] == crc32(block[: ends[0]])
+    )
 
 
 def recurrent():

@@ -35,7 +35,7 @@ def values_of(model):
 
 def stored(folder):
     opened = CallFolder(folder)
-    return {opened.content(name).tobytes() for name in opened._shards}
+    return {opened.content(name).tobytes() for name in opened._contents}
 
 
 @pytest.fixture

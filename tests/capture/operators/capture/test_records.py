@@ -79,7 +79,7 @@ def test_memory_that_is_read_again_is_stored_once(tmp_path):
 
 
 def test_small_memory_waits_for_a_file_and_is_known_after_it(tmp_path, monkeypatch):
-    monkeypatch.setattr("nbkit.trace.calls.writing.WAITING", 100)
+    monkeypatch.setattr("nbkit.trace.calls.shards.BLOCK", 100)
     rows = torch.arange(24.0).reshape(3, 8)
     with nbkit.opcapture(tmp_path / "calls", ops="aten.neg"):
         for row in (*rows, *rows):
@@ -252,12 +252,13 @@ def test_a_full_disk_does_not_end_the_step(tmp_path, monkeypatch):
     def full(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("nbkit.trace.calls.writing.save_file", full)
-    monkeypatch.setattr("nbkit.trace.calls.writing.WAITING", 1000)
-    monkeypatch.setattr("nbkit.trace.calls.writing.LARGE", 1000)
+    monkeypatch.setattr("nbkit.trace.calls.shards.Shard.write", full)
+    monkeypatch.setattr("nbkit.trace.calls.shards.BLOCK", 1000)
     trace = captured(tmp_path / "calls")
     reason = "not captured: the folder cannot be written to (No space left on device)"
-    assert trace.meta["skipped"][reason] > 10
+    assert trace.meta["skipped"][reason] > 10 and len(trace.captures) == len(records(tmp_path / "calls")) == 0
+    (note,) = trace.meta["notes"]
+    assert note.endswith(f"{tmp_path / 'calls'}: no space left on device; free space or choose another place.")
 
 
 @pytest.mark.parametrize(
@@ -298,7 +299,7 @@ def test_a_tensor_can_still_be_resized(tmp_path):
 
 
 def test_a_call_that_cannot_be_stored_runs_and_is_counted_with_the_reason(tmp_path, monkeypatch):
-    def refused(self, content, checksum):
+    def refused(self, content):
         raise ValueError("no such number")
 
     monkeypatch.setattr(CallWriter, "store", refused)

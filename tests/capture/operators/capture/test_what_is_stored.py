@@ -110,9 +110,13 @@ def test_only_takes_the_calls_that_opcheck_found(tmp_path):
 
 def test_a_folder_that_is_gone_at_the_end_is_told_and_the_trace_is_there(tmp_path):
     trace = captured(tmp_path / "calls", lambda: (torch.ones(2).sin(), shutil.rmtree(tmp_path / "calls")), ops="sin")
-    assert trace.captures["op"].tolist() == ["aten.sin.default"] and trace.complete
-    (note,) = trace.meta["notes"]
-    assert note.startswith(f"The captured calls could not be written to {tmp_path / 'calls'}: ")
+    assert trace.captures["op"].tolist() == [] and trace.complete
+    assert trace.meta["skipped"]["not captured: the folder cannot be written to (No such file or directory)"] == 1
+    assert trace.meta["notes"] == [
+        f"Not all captured calls could be written to {tmp_path / 'calls'}: no such file or directory; free space or "
+        "choose another place."
+    ]
+    assert not (tmp_path / "calls").exists()
 
 
 def test_higher_order_ops_are_left_out_with_the_reason(tmp_path):

@@ -54,13 +54,10 @@ inline int64_t summed(const char* data, size_t size) {
 
 class Contents {
  public:
-  // `store` takes bytes, as a memoryview, and their checksum, and gives them a name; `stored` gives the bytes of a name.
+  // `store` takes bytes, as a memoryview, and gives them a name; `stored` gives the bytes of a name.
   // `reference` names what need not be stored, by the number of a storage's address; None where all is.
-  Contents(py::object store, py::object stored, py::object checksum, py::object reference)
-      : store_(std::move(store)),
-        stored_(std::move(stored)),
-        checksum_(std::move(checksum)),
-        reference_(std::move(reference)) {}
+  Contents(py::object store, py::object stored, py::object reference)
+      : store_(std::move(store)), stored_(std::move(stored)), reference_(std::move(reference)) {}
 
   // The name of bytes, which are stored unless they are.
   py::object put(const char* data, size_t size) { return put(data, size, summed(data, size)); }
@@ -109,27 +106,15 @@ class Contents {
     c10::weak_intrusive_ptr<c10::StorageImpl> storage;
     std::map<Part, std::pair<py::object, int64_t>> parts;  // name and sum
   };
-  struct Stored {
-    size_t size;
-    int64_t sum;
-    py::object name;
-  };
 
   py::object put(const char* data, size_t size, int64_t sum) {
-    const auto view = py::memoryview::from_memory(data, static_cast<py::ssize_t>(size));
-    const auto checksum = checksum_(view).cast<uint32_t>();
-    auto& alike = stored_by_checksum_[checksum];
-    for (const Stored& one : alike) {
-      if (one.size == size && one.sum == sum) {
-        const py::buffer bytes = stored_(one.name);
-        if (std::memcmp(bytes.request().ptr, data, size) == 0) {
-          return one.name;
-        }
-        break;  // as Python, which keeps one of a kind
+    for (const auto& [other_size, name] : by_sum_[sum]) {
+      if (other_size == size && std::memcmp(py::buffer(stored_(name)).request().ptr, data, size) == 0) {
+        return name;
       }
     }
-    py::object name = store_(view, checksum);
-    alike.push_back({size, sum, name});
+    py::object name = store_(py::memoryview::from_memory(data, static_cast<py::ssize_t>(size)));
+    by_sum_[sum].emplace_back(size, name);
     return name;
   }
 
@@ -157,9 +142,9 @@ class Contents {
     return found->second;
   }
 
-  py::object store_, stored_, checksum_, reference_;
+  py::object store_, stored_, reference_;
   ska::flat_hash_map<c10::StorageImpl*, Known> known_;
-  ska::flat_hash_map<uint32_t, std::vector<Stored>> stored_by_checksum_;
+  ska::flat_hash_map<int64_t, std::vector<std::pair<size_t, py::object>>> by_sum_;  // sizes and names of contents
   size_t most_ = 1000;
 };
 

@@ -1,0 +1,63 @@
+"""Lists the calls that were captured, for the frame `captures` and for the folder."""
+
+from array import array
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from nbkit.schema import CAPTURES
+from nbkit.trace.calls.reading import PLACE_COLUMNS
+
+
+class CapturedRows:
+    """Holds calls in the order of the folder: row in Recording.ops, op, number of the call, what it raised."""
+
+    def __init__(self) -> None:
+        # Thousands of tuples would have Python's collector look through all that there is.
+        self.slots, self.numbers = array("q"), array("q")
+        self.ops: list[str] = []
+        self.raised: dict[int, str] = {}
+
+    def __len__(self) -> int:
+        return len(self.ops)
+
+    def add(self, slot: int, op: str, number: int, raised: str | None = None) -> None:
+        if raised is not None:
+            self.raised[len(self)] = raised
+        self.slots.append(slot)
+        self.numbers.append(number)
+        self.ops.append(op)
+
+    def cut(self, length: int) -> None:
+        """Leaves those from a row on out."""
+        del self.slots[length:], self.numbers[length:], self.ops[length:]
+
+    def frame(self, ops: pd.DataFrame, op_ids: np.ndarray) -> pd.DataFrame:
+        """Returns the frame; `op_ids` are rows of `ops` by slot, -1 for a call that has none."""
+        ids = op_ids[np.asarray(self.slots, np.int64)] if len(self) else np.zeros(0, np.int64)
+        columns = {name: ops[name].array.take(ids, allow_fill=True) for name in PLACE_COLUMNS[1:]}
+        # Autograd calls some ops that torch's observer does not report: they stand in the op that they follow.
+        is_own = ops["op"].array.take(ids, allow_fill=True) == np.array(self.ops, dtype=object)
+        return CAPTURES.frame(
+            {
+                "op_id": np.where(np.asarray(is_own, bool), ids, -1),
+                "op": self.ops,
+                **columns,
+                "call": self.numbers,
+                "record": range(len(self)),
+                "raised": [self.raised.get(row) for row in range(len(self))],
+            }
+        )
+
+
+def places(frame: pd.DataFrame) -> dict[str, list[Any]]:
+    """Returns where the calls of the frame stood in the step, for the folder; null for what is not known."""
+    return {name: _plain(frame[name]) for name in PLACE_COLUMNS}
+
+
+def _plain(column: pd.Series) -> list[Any]:
+    values: list[Any] = column.to_numpy(object).tolist()
+    if column.hasnans:
+        return [None if missing else value for value, missing in zip(values, column.isna(), strict=True)]
+    return values
