@@ -47,6 +47,7 @@ class ObservedCalls:
         self.captures = captures
         self.contents = contents.native
         self.numbers = captures.mode.scope.numbers
+        self.ops = captures.mode.recording.ops
         self.encode = encode
         self.thread = get_ident()
         self.failed: Begun | None = None  # the last one that an error ended
@@ -101,7 +102,7 @@ class ObservedCalls:
 
     def add(self, text: bytes, op: str, number: int) -> None:
         """Adds a record that the library has made."""
-        self.captures.add_text(text, self._slot(), op, number)
+        self.captures.add_text(text, self.ops.row_count, op, number)
 
     def trouble(self, func: Any, error: Exception) -> None:
         """Is told why the library could not save a call."""
@@ -131,7 +132,7 @@ class ObservedCalls:
 
     def _slot(self) -> int:
         """Returns the row of the call that ends now: it is written when it has ended."""
-        return self.captures.mode.recording.ops.row_count
+        return int(self.ops.row_count)
 
 
 def learned(record: Record, taken: Taken, inputs: tuple[Span, ...]) -> Learned | None:
