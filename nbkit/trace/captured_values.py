@@ -1,16 +1,13 @@
-"""Holds captured calls: the values of single calls of ops, as plain bytes and numbers that a trace can save."""
+"""Holds captured calls: the values of single calls of ops, as plain bytes and numbers."""
 
-import json
-from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
-from pathlib import Path
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
-
-import numpy as np
 
 from nbkit.numerics.precision import Array
 
-INDEX, VALUES = "kept.json", "kept.bin"
+# A tensor that lies in more memory than this many times its own size is kept without the gaps.
+MOST_GAPS = 4
 
 
 @dataclass(frozen=True)
@@ -72,72 +69,10 @@ class CapturedCall:
         return next((result for result in self.results if (result.role, result.position) == (role, position)), None)
 
 
-def write_captured(folder: Path, calls: Mapping[int, CapturedCall]) -> None:
-    """Writes the calls into an existing folder: an index in JSON and one file of bytes. Nothing in it is ever run."""
-    parts = list[bytes]()
-    index = [_outline(call, parts) for call in calls.values()]
-    (folder / INDEX).write_text(json.dumps(index), encoding="utf-8")
-    with (folder / VALUES).open("wb") as file:
-        file.writelines(parts)
-
-
-def read_captured(folder: Path) -> dict[int, CapturedCall]:
-    """Returns the calls in a folder, by op_id; none if it has none. Raises OSError, ValueError, KeyError, TypeError."""
-    if not (folder / INDEX).is_file():
-        return {}
-    parts = _Parts((folder / VALUES).read_bytes())
-    index = json.loads((folder / INDEX).read_text(encoding="utf-8"))
-    calls = [_call(outline, parts) for outline in index]
-    return {call.op_id: call for call in calls}
-
-
-def _outline(call: CapturedCall, parts: list[bytes]) -> dict[str, Any]:
-    tensors = [{**asdict(part), "data": _put(part.data, parts)} for part in call.tensors]
-    results = [
-        {**vars(part), "actual": _put_array(part.actual, parts), "expected": _put_array(part.expected, parts)}
-        for part in call.results
-    ]
-    return {**vars(call), "kwargs": dict(call.kwargs), "tensors": tensors, "results": results}
-
-
-def _put(data: bytes, parts: list[bytes]) -> int:
-    parts.append(data)
-    return len(data)
-
-
-def _put_array(values: Array, parts: list[bytes]) -> list[Any]:
-    return [values.dtype.str, _put(values.tobytes(), parts)]
-
-
-class _Parts:
-    """Takes the parts of a file of bytes one after the other."""
-
-    def __init__(self, data: bytes) -> None:
-        self.data, self.at = data, 0
-
-    def take(self, size: int) -> bytes:
-        part = self.data[self.at : self.at + size]
-        if len(part) != size:
-            raise ValueError(f"{VALUES} ends after {len(self.data)} bytes, in the middle of a tensor")
-        self.at += size
-        return part
-
-    def array(self, dtype: str, size: int) -> Array:
-        return np.frombuffer(self.take(size), dtype)
-
-
-def _call(outline: dict[str, Any], parts: _Parts) -> CapturedCall:
-    tensors = tuple(CapturedTensor(**_sizes(tensor, parts.take(tensor["data"]))) for tensor in outline["tensors"])
-    results = tuple(_results(outline["results"], parts))
-    return CapturedCall(**{**outline, "tensors": tensors, "results": results, "setup": tuple(outline["setup"])})
-
-
-def _sizes(outline: dict[str, Any], data: bytes) -> dict[str, Any]:
-    return {**outline, "shape": tuple(outline["shape"]), "stride": tuple(outline["stride"]), "data": data}
-
-
-def _results(outlines: list[dict[str, Any]], parts: _Parts) -> Iterator[CapturedResult]:
-    for outline in outlines:
-        actual, expected = (parts.array(*outline[side]) for side in ("actual", "expected"))
-        shapes = {name: tuple(outline[name]) for name in ("shape", "expected_shape")}
-        yield CapturedResult(**{**outline, **shapes, "actual": actual, "expected": expected})
+def contiguous(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Returns the strides of a tensor that lies in memory row by row."""
+    strides, step = list[int](), 1
+    for size in reversed(shape):
+        strides.append(step)
+        step *= max(size, 1)
+    return tuple(strides[::-1])

@@ -17,7 +17,9 @@ from nbkit.compat.text_dtype import arrow_schema
 from nbkit.errors import SchemaError, TraceError, first_line
 from nbkit.schema import SCHEMA_VERSION, TABLES
 from nbkit.trace.atomic_write import why_not
-from nbkit.trace.captured_values import CapturedCall, read_captured, write_captured
+from nbkit.trace.captured_folder import read_captured, write_captured
+from nbkit.trace.captured_values import CapturedCall
+from nbkit.trace.older_captured import read_older_captured
 from nbkit.trace.older_versions import upgraded_frame, upgraded_frames, upgraded_meta, with_new_columns
 
 META = "meta.json"
@@ -40,7 +42,7 @@ def write(
                 _arrow_table(name, frame), partial / f"{name}.parquet", use_dictionary=False, write_statistics=False
             )
         if captured:
-            write_captured(partial, captured)
+            write_captured(partial, captured, frames["ops"], meta)
         text = json.dumps({"schema_version": SCHEMA_VERSION, "frames": list(frames), **meta}, indent=1, default=str)
         (partial / META).write_text(text, encoding="utf-8")
         _replace(partial, path)
@@ -72,8 +74,8 @@ def read(path: Path) -> tuple[dict[str, pd.DataFrame], dict[str, Any], dict[int,
         if version < 3:
             frames = upgraded_frames(frames, meta)
         frames = {name: _typed(name, frame) for name, frame in frames.items()}
-        return frames, meta, read_captured(path)
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, pa.ArrowException, SchemaError) as error:
+        return frames, meta, read_captured(path) or read_older_captured(path)
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, pa.ArrowException, SchemaError) as error:
         raise TraceError(f"{path} is damaged: {_reason(error)}; record or copy it again.") from error
 
 

@@ -1,20 +1,12 @@
 """Tests captured calls in files: the same after a round trip, and a damaged file is reported."""
 
-import json
-
 import numpy as np
 import pytest
 
 from nbkit import Trace, TraceError
-from nbkit.trace.captured_values import (
-    INDEX,
-    VALUES,
-    CapturedCall,
-    CapturedResult,
-    CapturedTensor,
-    read_captured,
-    write_captured,
-)
+from nbkit.trace.calls.layout import CALLS, HEAD, IN_TRACE
+from nbkit.trace.captured_folder import read_captured, write_captured
+from nbkit.trace.captured_values import CapturedCall, CapturedResult, CapturedTensor
 from tests.support.fakes import small_trace
 
 TENSOR = CapturedTensor("bfloat16", (2,), (1,), "cpu", b"\x80\x3f\x00\x40")
@@ -35,7 +27,7 @@ def same(left: CapturedCall, right: CapturedCall) -> bool:
 def test_a_round_trip_gives_the_same_calls(tmp_path):
     integers = CapturedResult(1, "input", 2, "int64", (), (1,), None, np.array([7]), np.array([8]))
     call = CapturedCall(**{**vars(CALL), "op_id": 5, "results": (RESULT, integers)})
-    write_captured(tmp_path, {3: CALL, 5: call})
+    write_captured(tmp_path, {3: CALL, 5: call}, small_trace().ops, {})
     back = read_captured(tmp_path)
     assert list(back) == [3, 5]
     assert same(back[3], CALL) and same(back[5], call)
@@ -48,7 +40,7 @@ def test_size_counts_inputs_and_both_sides():
 def test_a_trace_is_saved_with_its_values_only_if_asked(tmp_path):
     trace = Trace(small_trace().frames, {}, {3: CALL})
     assert Trace.load(trace.save(tmp_path / "bare")).captured == {}
-    assert not (tmp_path / "bare" / VALUES).exists()
+    assert not (tmp_path / "bare" / IN_TRACE).exists()
     assert same(Trace.load(trace.save(tmp_path / "full", values="captured")).captured[3], CALL)
 
 
@@ -57,17 +49,28 @@ def test_values_of_another_kind_are_refused(tmp_path):
         small_trace().save(tmp_path / "t", values="all")
 
 
+def cut(file):
+    file.write_bytes(file.read_bytes()[:-9])
+
+
+def flipped(file):
+    data = bytearray(file.read_bytes())
+    data[-1] ^= 1
+    file.write_bytes(data)
+
+
 @pytest.mark.parametrize(
     ("damage", "message"),
     [
-        (lambda folder: (folder / VALUES).write_bytes(b"abc"), "kept.bin ends after 3 bytes, in the middle"),
-        (lambda folder: (folder / VALUES).unlink(), "damaged"),
-        (lambda folder: (folder / INDEX).write_text("[{}]"), "damaged"),
-        (lambda folder: (folder / INDEX).write_text(json.dumps({"a": 1})), "damaged"),
+        (lambda calls: flipped(calls / "values-00000.safetensors"), "in calls, its values '2' are damaged"),
+        (lambda calls: (calls / "values-00000.safetensors").unlink(), "in calls, its values '0' are not in the folder"),
+        (lambda calls: cut(calls / CALLS), "in calls, its record is cut off or damaged"),
+        (lambda calls: (calls / HEAD).write_text("[1]"), "capture.json is of another format"),
     ],
 )
 def test_a_damaged_file_is_one_sentence(tmp_path, damage, message):
     folder = Trace(small_trace().frames, {}, {3: CALL}).save(tmp_path / "t", values="captured")
-    damage(folder)
-    with pytest.raises(TraceError, match=message):
+    damage(folder / IN_TRACE)
+    with pytest.raises(TraceError, match=message) as error:
         Trace.load(folder)
+    assert str(folder) in str(error.value) and "\n" not in str(error.value)

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, Protocol
 import torch
 from torch import Tensor
 
-from nbkit.trace.captured_values import CapturedTensor
+from nbkit.trace.captured_values import MOST_GAPS, CapturedTensor
 
 
 class Items(Protocol):
@@ -16,8 +16,6 @@ class Items(Protocol):
     def __getitem__(self, number: int, /) -> Any: ...
 
 
-# A tensor that lies in more memory than this many times its own size is kept without the gaps.
-MOST_GAPS = 4
 # Dtypes that cannot be made again from a narrower copy.
 WIDE = (torch.float64, torch.complex128)
 

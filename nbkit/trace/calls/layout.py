@@ -9,6 +9,7 @@ A call names its op, its arguments as JSON data, and `tensors`, which {"tensor":
 A tensor has dtype, shape, stride (absent if contiguous) and offset in one of the call's `storages`, which have their
 size in bytes and their content `before` and `after` the call (absent if the same, or not needed to run it again).
 In place of a content, "parameter:CRC32:NAME" refers to a parameter of the model by its name.
+A call that opdiff kept has no outputs but what it `compared`: results in a wide dtype beside those of its reference.
 """
 
 import json
@@ -20,6 +21,7 @@ from nbkit.errors import TraceError
 
 FORMAT, VERSION = "nbkit captured calls", 2  # in version 1 a call names NUMBER-CRC32
 HEAD, CALLS, PLACES = "capture.json", "calls.jsonl", "places.json"
+IN_TRACE = "calls"  # the folder in that of a saved trace
 SHARD = re.compile(r"values-\d{5,}\.safetensors")
 REFERENCE = re.compile(r"parameter:([0-9a-f]{8}):(.+)", re.DOTALL)
 CONTENT = re.compile(r"(\d+)(?:-([0-9a-f]{8}))?")

@@ -11,18 +11,32 @@ from safetensors import SafetensorError, safe_open
 
 from nbkit.errors import TraceError
 from nbkit.numerics.precision import Array
-from nbkit.trace.calls.layout import CALLS, CONTENT, FORMAT, HEAD, PLACES, REFERENCE, SHARD, VERSION, Record, record_of
+from nbkit.trace.calls.layout import (
+    CALLS,
+    CONTENT,
+    FORMAT,
+    HEAD,
+    IN_TRACE,
+    PLACES,
+    REFERENCE,
+    SHARD,
+    VERSION,
+    Record,
+    record_of,
+)
 
 PLACE_COLUMNS = ("op_id", "module", "phase", "source")
 
 
 class CallFolder:
-    """Holds an open folder; `head` says what was set when it was captured. Raises TraceError if it is none.
+    """Holds an open folder, or that of a saved trace; `head` says what was set then. Raises TraceError if it is none.
 
     `parameter` returns the bytes of a parameter that the folder refers to by its name; None if there is none.
     """
 
     def __init__(self, path: Path, parameter: Callable[[str], Array | None] = lambda name: None) -> None:
+        if not (path / HEAD).is_file() and (path / IN_TRACE / HEAD).is_file():
+            path = path / IN_TRACE
         self.path, self.parameter = path, parameter
         self.head = _head(path)
         self._contents: dict[str, tuple[Any, str]] = {}  # the file of a content and its CRC-32, by its number
@@ -105,7 +119,10 @@ def _head(path: Path) -> dict[str, Any]:
     if not path.exists():
         raise TraceError(f"There is no {path}; give the folder that nbkit.opcapture wrote.")
     if not (path / HEAD).is_file():
-        raise TraceError(f"{path} holds no captured calls: it has no {HEAD}; give the folder that opcapture wrote.")
+        raise TraceError(
+            f"{path} holds no captured calls: it has no {HEAD}; give the folder that opcapture wrote, or a trace of "
+            "opdiff that was saved with values='captured'."
+        )
     try:
         head = json.loads((path / HEAD).read_bytes())
     except (OSError, ValueError, RecursionError) as error:

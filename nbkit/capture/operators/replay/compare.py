@@ -1,7 +1,7 @@
 """Compares what a call returned and wrote with what was captured: form, aliases, and values to the bit."""
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -10,6 +10,8 @@ from nbkit.capture.calls.encode import NotCapturedError
 from nbkit.capture.calls.memory import layout_parts, memory_of
 from nbkit.capture.calls.rebuilding import BuiltCall
 from nbkit.capture.calls.taking import needs_no_values
+from nbkit.capture.operators.replay.kept import kept_results
+from nbkit.capture.operators.replay.result import Result, leaves
 from nbkit.capture.operators.replay.run import Ran, is_dense
 from nbkit.capture.replay.copies import all_tensors
 from nbkit.capture.replay.op_traits import UNINITIALISED
@@ -17,39 +19,21 @@ from nbkit.errors import TraceError
 from nbkit.trace.calls.layout import Record
 
 
-class Result(NamedTuple):
-    """Describes one compared result: `actual` beside the captured one, and what differs in words, null for nothing."""
-
-    role: str  # output, or input for one that is written to and not returned
-    position: int
-    actual: Any
-    expected: Tensor | None  # null where its values are not in the record or decide nothing
-    difference: str | None
-    has_other_bits: bool = False
-    note: str | None = None
-
-
 def results(ran: Ran) -> list[Result]:
     """Returns all results of a call, of one without results the one that says so. Raises TraceError."""
     record, built = ran.built.record, ran.built
+    if "outputs" not in record and "compared" in record:
+        return [*kept_results(ran)]
     try:
         outputs = list(record["outputs"])
     except (KeyError, TypeError) as error:
         raise TraceError("its record has no outputs") from error
-    actual = [*_leaves(list(ran.out) if isinstance(ran.out, list | tuple) else [ran.out])]
-    expected = [*_leaves(outputs)]
+    actual = [*leaves(list(ran.out) if isinstance(ran.out, list | tuple) else [ran.out])]
+    expected = [*leaves(outputs)]
     if len(actual) != len(expected):
         return [Result("output", 0, None, None, f"{len(actual)} results, expected {len(expected)}")]
     compared = [_compared(ran, number, *pair) for number, pair in enumerate(zip(actual, expected, strict=True))]
     return [*compared, *_written(ran, built, [value for value in actual if isinstance(value, Tensor)])]
-
-
-def _leaves(value: Any) -> Iterator[Any]:
-    if isinstance(value, list | tuple):
-        for item in value:
-            yield from _leaves(item)
-    else:
-        yield value
 
 
 def _compared(ran: Ran, position: int, actual: Any, expected: Any) -> Result:

@@ -62,7 +62,7 @@ def opreplay(  # noqa: PLR0913  options of a verb, by keyword
     with torch, of libraries that are known or named, are called.
 
     Args:
-        folder: what opcapture wrote.
+        folder: what opcapture wrote, or a trace of opdiff that was saved with values="captured".
         against: "bits", the captured results to the bit; "captured", what rounding allows around them, for another
             device or version; or a reference as in opdiff, such as "cpu:float64", or a function
             `(op, args, kwargs) -> result`.

@@ -175,7 +175,11 @@ def test_a_capture_without_its_last_file_is_one_of_a_crash(folder, places):
 @pytest.mark.parametrize(
     ("head", "message"),
     [
-        (None, "holds no captured calls: it has no capture.json; give the folder that opcapture wrote."),
+        (
+            None,
+            "holds no captured calls: it has no capture.json; give the folder that opcapture wrote, or a trace of "
+            "opdiff that was saved with values='captured'.",
+        ),
         ("{", "is damaged: capture.json is no JSON; capture the step again."),
         ("[1]", "holds no captured calls: capture.json is of another format; give the folder of opcapture."),
         ({"version": 3}, "has version 3 of captured calls, this nbkit reads up to 2; upgrade nbkit-torch."),
