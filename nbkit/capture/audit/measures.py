@@ -45,6 +45,8 @@ def measured_gradient(gradient: Tensor | None) -> Gradient | None:
         return None
     if not whole:
         return None
+    if gradient.is_floating_point() and gradient.element_size() == 1:
+        gradient = gradient.float()  # nothing counts what is not zero in float8
     filled = int(torch.count_nonzero(gradient))
     if not filled:
         return Gradient("zero", 0.0, 1.0)

@@ -131,10 +131,7 @@ class CallTaker:
                 made[id(value)] = self._describe(taken, value)
             return made[id(value)]
 
-        is_plain_list = isinstance(out, list | tuple)
-        record["outputs"] = encoded(list(out) if is_plain_list else [out], add, described)
-        if is_plain_list:
-            record["is_list"] = True
+        record["outputs"] = encoded(list(out) if isinstance(out, list | tuple) else [out], add, described)
         if written:
             record["written"] = [[taken.inputs[id(tensor)], add(tensor)] for tensor in written]
         self._take_results(taken, written, known)

@@ -36,6 +36,13 @@ def test_a_gradient_whose_values_cannot_be_read_is_unknown(layout: str) -> None:
     assert measured_gradient(WRONG_LAYOUTS[layout]()) is None
 
 
+def test_a_gradient_in_float8_is_measured() -> None:
+    gradient = torch.tensor([3.0, 0.0, 4.0, 0.0])
+    for dtype in (torch.float8_e4m3fn, torch.float8_e5m2):
+        assert measured_gradient(gradient.to(dtype)) == Gradient("finite", 5.0, 0.5)
+    assert measured_gradient(torch.zeros(4, dtype=torch.float8_e5m2)) == Gradient("zero", 0.0, 1.0)
+
+
 def test_norms_are_of_float64_and_of_both_parts_of_complex_numbers() -> None:
     assert norm_of(torch.tensor([3 + 4j, 0j])) == 5.0
     assert norm_of(torch.full((4,), 1e30)) == pytest.approx(2e30, rel=1e-7)  # its square is no float32
