@@ -102,6 +102,9 @@ class ShadowMode(BelowMode):
             results = (
                 self._drawn(traits, actual, shadow, tensors) if is_drawn else self._run(traits, actual, shadow, tensors)
             )
+        if results is not None and len(results) == len(tensors) and not all(map(_is_alike, tensors, results)):
+            self.shadows.restarts[f"{traits.name} gives another shape than in the step"] += 1
+            results = None
         if shadow is None or results is None or len(results) != len(tensors):
             for tensor in tensors:
                 self.shadows.renew(tensor)
@@ -186,6 +189,10 @@ class ShadowMode(BelowMode):
 
 def _storages(tensors: list[Tensor]) -> set[int]:
     return {id(tensor.untyped_storage()) for tensor in tensors if tensor.layout is torch.strided}
+
+
+def _is_alike(tensor: Tensor, result: Tensor) -> bool:
+    return tensor.is_nested or result.is_nested or tensor.shape == result.shape
 
 
 def _differs(tensor: Tensor, result: Tensor) -> bool:

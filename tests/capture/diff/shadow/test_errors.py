@@ -58,3 +58,13 @@ def test_a_result_of_another_shape_has_no_errors():
     cut = with_fault(lambda: x.exp(), "aten.exp.default", lambda func, args, out: out[:2], against="cpu:float64")
     row = only(cut)
     assert row["status"] == "shape" and row[["local_error", "total_error"]].isna().all()
+
+
+def test_what_follows_a_result_of_another_shape_begins_anew_with_the_values_of_the_step():
+    x = torch.randn(4, 3, generator=torch.Generator().manual_seed(1))
+    cut = with_fault(
+        lambda: x.exp() * 3, "aten.exp.default", lambda func, args, out: out[:2].clone(), against="cpu:float64"
+    )
+    (follows,) = cut.diffs[cut.diffs["op"] == "aten.mul.Tensor"].to_dict("records")
+    assert follows["status"] == "ok" and follows["total_error"] < 1e-6
+    assert "aten.exp.default gives another shape than in the step" in str(cut.meta)
