@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 
 from nbkit.schema import CAPTURES
 from nbkit.trace.calls.reading import PLACE_COLUMNS
@@ -53,11 +54,4 @@ class CapturedRows:
 
 def places(frame: pd.DataFrame) -> dict[str, list[Any]]:
     """Returns where the calls of the frame stood in the step, for the folder; null for what is not known."""
-    return {name: _plain(frame[name]) for name in PLACE_COLUMNS}
-
-
-def _plain(column: pd.Series) -> list[Any]:
-    values: list[Any] = column.to_numpy(object).tolist()
-    if column.hasnans:
-        return [None if missing else value for value, missing in zip(values, column.isna(), strict=True)]
-    return values
+    return {name: pa.array(frame[name].array, from_pandas=True).to_pylist() for name in PLACE_COLUMNS}
