@@ -204,9 +204,8 @@ class CallTaker:
         elif taken.traits.is_random:
             device = taken.arguments[1].get("device") or next((one.device for one in tensors), torch.device("cpu"))
             generator = _default_generator(torch.device(device))
-            taken.record["generator"] = {
-                "device": str(generator.device), "state": self.contents.put(state_bytes(generator))
-            }  # fmt: skip
+            name = taken.given_names.pop(0) if taken.given_names else self.contents.put(state_bytes(generator))
+            taken.record["generator"] = {"device": str(generator.device), "state": name}
 
     def _take_inputs(self, taken: Taken) -> None:
         unread = self._unread(taken)

@@ -24,7 +24,7 @@ PLACE = re.compile(f'"{MARK}(-?[0-9]+)"')
 Begun = tuple[Intercepted, Taken]
 # Parts of storages by their number, named before and after: nbkit/capture/native/src/calls/known_calls.h.
 Part = tuple[int, int, int]
-Learned = tuple[list[Part], tuple[Span, ...], list[Part], list[str], list[int]]
+Learned = tuple[bool, list[Part], tuple[Span, ...], list[Part], list[str], list[int]]
 
 
 class Captures(Protocol):
@@ -69,7 +69,7 @@ class ObservedCalls:
         """Returns whether a record follows from the arguments, and inputs have the same shapes after the call."""
         is_left_out = self.captures.mode.scope.leaves_out(traits) is not None
         is_reshaping = traits.is_out or traits.packet in RESHAPING
-        return not (is_left_out or is_reshaping or traits.is_random or traits.name in RUNS)
+        return not (is_left_out or is_reshaping or traits.name in RUNS)
 
     def before(self, func: Any, args: Any, kwargs: Any) -> Begun | None:
         """Takes what a call reads from; returns None where it is not captured."""
@@ -137,11 +137,14 @@ class ObservedCalls:
 
 def learned(record: Record, taken: Taken, inputs: tuple[Span, ...]) -> Learned | None:
     """Returns the text of a record without its number and the names of its contents, and where those come from."""
-    if {"generator", "generators", "raised"} & record.keys():
+    generator = record.get("generator")
+    if {"generators", "raised"} & record.keys() or (generator is not None and generator["device"] != "cpu"):
         return None
     storages: list[Record] = [dict(storage) for storage in record["storages"]]
     parts: dict[str, list[Part]] = {"before": [], "after": []}
-    place = 0
+    place, changed = 0, dict[str, Any]()
+    if generator is not None:
+        changed, place = {"generator": generator | {"state": f"{MARK}0"}}, 1
     for when, named in parts.items():
         for number, storage in enumerate(storages):
             if when in storage:
@@ -149,5 +152,6 @@ def learned(record: Record, taken: Taken, inputs: tuple[Span, ...]) -> Learned |
                 named.append((number, *span))
                 storage[when] = f"{MARK}{place}"
                 place += 1
-    texts = PLACE.split(encode({**record, "number": f"{MARK}-1", "storages": storages}))
-    return parts["before"], inputs, parts["after"], texts[::2], [int(what) for what in texts[1::2]]
+    texts = PLACE.split(encode({**record, **changed, "number": f"{MARK}-1", "storages": storages}))
+    between = [int(what) for what in texts[1::2]]
+    return generator is not None, parts["before"], inputs, parts["after"], texts[::2], between

@@ -3,6 +3,7 @@
 import re
 from array import array
 from collections import Counter
+from contextlib import suppress
 from zlib import crc32
 
 import pytest
@@ -12,9 +13,11 @@ from torch.utils.checkpoint import checkpoint
 
 import nbkit
 from bench.captured.counted import calls
+from nbkit.capture.calls.rebuilding import BuiltCall
 from nbkit.capture.native.library import library
 from nbkit.capture.operators.capturing import Capturing
 from nbkit.capture.operators.observed_calls import CAUGHT
+from nbkit.trace.calls.reading import CallFolder
 from nbkit.trace.calls.shards import checksums
 from tests.capture.operators.folders import captured, problems, records, training_step
 
@@ -82,12 +85,30 @@ def settings():
     return step
 
 
-def saved(folder, **options):
+def draws():
+    generator, x = torch.Generator().manual_seed(3), torch.randn(40)
+
+    def step():
+        for _ in range(3):
+            nn.functional.dropout(x, 0.5)
+            x.bernoulli_(0.3).add_(torch.rand(40)).normal_()
+            torch.rand(2, generator=generator)
+            torch.randperm(9)
+
+    return step
+
+
+def saved(folder):
     """The records of a folder, with checksums for contents: their numbers tell which was stored first."""
-    return [re.sub(r"'\d+-([0-9a-f]{8})'", r"\1", str(record)) for record in records(folder)]
+    opened = CallFolder(folder)
+    named = re.compile(r"('before'|'after'|'state'): '(\d+)'")
+    return [named.sub(lambda found: f"{found[1]}: {crc32(opened.content(found[2]))}", str(one)) for _, one in opened]
 
 
-@pytest.mark.parametrize("make", [training_step, recurrent, parts_of_large_memory, sizes_by_values, settings])
+MADE = [training_step, recurrent, parts_of_large_memory, sizes_by_values, settings, draws]
+
+
+@pytest.mark.parametrize("make", MADE)
 def test_the_library_records_what_python_records(tmp_path, monkeypatch, make):
     def made(name):
         torch.manual_seed(0)
@@ -165,6 +186,21 @@ def test_the_call_whose_error_ends_the_step_is_kept_though_others_follow_it(tmp_
     kept = records(tmp_path / "calls")[-1]
     assert kept["raised"].startswith("RuntimeError: mat1 and mat2") and kept["number"] == 1
     assert trace.captures["raised"].iloc[-1] == kept["raised"]
+
+
+def test_the_state_of_a_call_that_draws_is_that_before_it_though_it_has_run(tmp_path):
+    for shares in ((0.5, 0.2), (0.5, 0.2, 1.5)):  # the kind is known when the second one raises
+        torch.manual_seed(0)
+        with suppress(RuntimeError), nbkit.opcapture(tmp_path / "calls") as trace:
+            for share in shares:
+                torch.bernoulli(torch.full((30,), share))
+    drawn = [record for record in records(tmp_path / "calls") if record["op"] == "aten.bernoulli.default"]
+    assert ["raised" in record for record in drawn] == [False, False, True]
+    assert len({record["generator"]["state"] for record in drawn}) == 3
+    content = CallFolder(tmp_path / "calls").content
+    assert [BuiltCall(record, content).args[0][0].item() for record in drawn] == pytest.approx([0.5, 0.2, 1.5])
+    replay = nbkit.opreplay(tmp_path / "calls")
+    assert problems(replay) == [] and replay.meta["identical_calls"] == len(trace.captures) == 6
 
 
 def test_a_full_folder_stops_the_library_as_well(tmp_path):

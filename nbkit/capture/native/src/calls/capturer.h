@@ -3,10 +3,12 @@
 // from it in values alone are made here from its text.
 #pragma once
 
+#include <ATen/CPUGeneratorImpl.h>
 #include <ATen/core/dispatch/Dispatcher.h>
 
 #include <algorithm>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <thread>
@@ -200,6 +202,9 @@ class Capturer {
       return false;
     }
     call.number = next_number(call.traits.name);
+    if (found->second.draws) {
+      call.names.push_back(generator_state());
+    }
     name_all(call, found->second.before);
     call.known = &found->second;
     return true;
@@ -220,6 +225,16 @@ class Capturer {
     for (const auto& [storage, part] : parts) {
       call.names.push_back(contents_->name(call.begun->storages[storage], part));
     }
+  }
+
+  // The name of the state that the CPU draws from.
+  py::object generator_state() {
+    at::Generator generator = at::detail::getDefaultCPUGenerator();
+    const at::Tensor state = [&] {
+      const std::lock_guard<std::mutex> lock(generator.mutex());
+      return generator.get_state();
+    }();
+    return contents_->put(static_cast<const char*>(state.const_data_ptr()), state.nbytes());
   }
 
   // What is to be known of a call that has run; none where Python has to look at it.

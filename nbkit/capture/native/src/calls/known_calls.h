@@ -45,6 +45,7 @@ struct RecordText {
 
 // What is known of calls that begin alike.
 struct KnownCalls {
+  bool draws = false;  // from the generator of the CPU, whose state is named first
   NamedParts before;
   py::object spans;  // of the storages of its inputs, for Python
   std::unordered_map<Key, RecordText, KeyHash> by_end;
@@ -63,10 +64,11 @@ struct CaptureTraits {
   // those that begin alike, null if nothing is.
   void learn(KnownCalls* calls, const Key& begun, Key ended, const py::object& learned) {
     using Parts = std::vector<std::tuple<size_t, int64_t, int64_t>>;
-    auto [before, spans, after, texts, between] =
-        learned.cast<std::tuple<Parts, py::object, Parts, std::vector<std::string>, std::vector<int64_t>>>();
+    auto [draws, before, spans, after, texts, between] =
+        learned.cast<std::tuple<bool, Parts, py::object, Parts, std::vector<std::string>, std::vector<int64_t>>>();
     if (calls == nullptr && known.size() < most_known) {
       calls = &known[begun];
+      calls->draws = draws;
       calls->before = parts_of(before);
       calls->spans = spans;
     }
