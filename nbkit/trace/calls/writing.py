@@ -1,6 +1,7 @@
 """Writes captured calls into a folder while the step runs: values first, then the records that name them."""
 
 import json
+import os
 from collections import deque
 from collections.abc import Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -40,6 +41,7 @@ class CallWriter:
         self._lines: list[bytes] = []
         self._contents: dict[tuple[int, int], list[str]] = {}  # names by size and sum
         self._flushed = monotonic()
+        self._process = os.getpid()
         self._thread: ThreadPoolExecutor | None = None
         self._waiting: deque[tuple[Future[None], int]] = deque()  # what the thread has to write, and its bytes
         self._error: OSError | None = None
@@ -90,6 +92,8 @@ class CallWriter:
         """Has the thread write what waits. Raises OSError of what it wrote before."""
         self._flushed = monotonic()
         shard, lines, self._lines = self.shards.take(), self._lines, []
+        if os.getpid() != self._process:  # forked, as workers that load data are: the folder is not theirs
+            return
         if shard is not None or lines:
             self._thread = self._thread or ThreadPoolExecutor(1, "nbkit captures")
             size = shard.size_bytes if shard is not None else 0

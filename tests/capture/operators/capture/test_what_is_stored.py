@@ -1,5 +1,6 @@
 """What a folder of captured calls holds of memory in parts and of quiet copies, and what is told of it."""
 
+import multiprocessing
 import shutil
 
 import torch
@@ -117,6 +118,26 @@ def test_a_folder_that_is_gone_at_the_end_is_told_and_the_trace_is_there(tmp_pat
         "choose another place."
     ]
     assert not (tmp_path / "calls").exists()
+
+
+def test_processes_that_are_forked_in_the_step_leave_the_folder_alone(tmp_path, monkeypatch):
+    monkeypatch.setattr("nbkit.trace.calls.shards.BLOCK", 1000)
+    x = torch.randn(1000)
+
+    def work():
+        for _ in range(20):
+            x.cos_()
+
+    def step():
+        child = multiprocessing.get_context("fork").Process(target=work)
+        child.start()
+        child.join()
+        x.sin()
+
+    trace = captured(tmp_path / "calls", step)
+    assert not any("cannot be written" in reason for reason in trace.meta["skipped"]) and trace.meta["notes"] == []
+    replay = nbkit.opreplay(tmp_path / "calls")
+    assert replay.meta["identical_calls"] == replay.meta["captured_calls"] == len(trace.captures) == 1
 
 
 def test_higher_order_ops_are_left_out_with_the_reason(tmp_path):
