@@ -85,6 +85,17 @@ MAKE_FLAME = """window.makeFlame = (count) => {
     tracks: [{ name: "thread 0", kind: "host" }], memory: null, notes: [] };
 };"""
 
+# Where motion is unwelcome nothing moves, so that the next frame shows what was done; elsewhere movements end first.
+COLOR = """async ([fraction, y]) => {
+  const isStill = matchMedia("(prefers-reduced-motion: reduce)").matches;
+  if (!isStill) await new Promise((done) => setTimeout(done, 260));
+  for (let frame = 0; frame < (isStill ? 3 : 1); frame += 1) await new Promise(requestAnimationFrame);
+  const canvas = document.querySelector(".nb-flame-canvas");
+  const at = [Math.round(canvas.width * fraction), Math.round((y * canvas.width) / canvas.clientWidth)];
+  const [r, g, b] = canvas.getContext("2d").getImageData(...at, 1, 1).data;
+  return "#" + [r, g, b].map((part) => part.toString(16).padStart(2, "0")).join("");
+}"""
+
 
 @dataclass(frozen=True)
 class Node:
@@ -297,13 +308,7 @@ class FlamePage:
 
     def color(self, fraction: float, row: int) -> str:
         """The color of the canvas there, near the upper edge of the row, where no label is."""
-        script = """([fraction, y]) => { const canvas = document.querySelector(".nb-flame-canvas");
-          const scale = canvas.width / canvas.clientWidth;
-          const at = [Math.round(canvas.width * fraction), Math.round(y * scale)];
-          const [r, g, b] = canvas.getContext("2d").getImageData(...at, 1, 1).data;
-          return "#" + [r, g, b].map((part) => part.toString(16).padStart(2, "0")).join(""); }"""
-        self.settle()
-        return str(self.page.evaluate(script, [fraction, 18 + 18 * row + 3]))
+        return str(self.page.evaluate(COLOR, [fraction, 18 + 18 * row + 3]))
 
     def settle(self) -> None:
         """Waits until movements have ended and what they drew is on the page."""

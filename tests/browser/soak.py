@@ -11,7 +11,7 @@ from tests.browser.op_table.test_op_table_looks import DARK, LIGHT, SET_THEME
 # What a select or a button of the tools is set to; the state that a round begins with is brought back by it.
 TOOLS = """(root) => [...root.querySelectorAll(".nb-tools select, .nb-tools button")].map((tool) =>
   tool.value || tool.getAttribute("aria-pressed") || tool.getAttribute("aria-expanded"))"""
-BRING_BACK = """([root, wanted]) => root.querySelectorAll(".nb-tools select, .nb-tools button").forEach((tool, at) => {
+BRING_BACK = """(root, wanted) => root.querySelectorAll(".nb-tools select, .nb-tools button").forEach((tool, at) => {
   if (tool.disabled || tool.hidden) return;
   if (tool.localName === "select") {
     if (tool.value === wanted[at]) return;
@@ -19,7 +19,7 @@ BRING_BACK = """([root, wanted]) => root.querySelectorAll(".nb-tools select, .nb
     tool.dispatchEvent(new Event("change", { bubbles: true }));
   } else if (wanted[at] !== (tool.getAttribute("aria-pressed") || tool.getAttribute("aria-expanded"))) tool.click();
 })"""
-CHOOSE = """([root, chance]) => {
+CHOOSE = """(root, chance) => {
   const options = [...root.querySelectorAll(".nb-tools select:not(:disabled) option:not(:disabled)")]
     .filter((option) => !option.closest("select").hidden);
   if (!options.length) return;
@@ -27,7 +27,21 @@ CHOOSE = """([root, chance]) => {
   option.closest("select").value = option.value;
   option.closest("select").dispatchEvent(new Event("change", { bubbles: true }));
 }"""
-
+# As often as leads back from wherever a round ends; what has the focus may go, and another element has it then.
+ESCAPE = """() => {
+  for (let time = 0; time < 60; time += 1) {
+    for (const type of ["keydown", "keyup"]) {
+      const event = new KeyboardEvent(type, { key: "Escape", code: "Escape", bubbles: true, cancelable: true });
+      (document.activeElement ?? document.body).dispatchEvent(event);
+    }
+  }
+}"""
+# Playwright's own look at an element waits for frames in which it does not move, which is most of the time of a soak.
+PLACE = """(stage) => {
+  stage.scrollIntoViewIfNeeded();
+  const { x, y, width, height } = stage.getBoundingClientRect();
+  return [x, y, width, height];
+}"""
 
 PARTS = ("usedSize", "embedderHeapUsedSize", "backingStorageSize")
 
@@ -127,7 +141,7 @@ def _search(widget: Soaked, random: Random) -> None:
 
 
 def _choose(widget: Soaked, random: Random) -> None:
-    widget.root.page.evaluate(CHOOSE, [widget.root.element_handle(), random.random()])
+    widget.root.evaluate(CHOOSE, random.random())
 
 
 def _theme(widget: Soaked, random: Random) -> None:
@@ -139,11 +153,8 @@ ACTIONS = (_zoom, _zoom, _scroll, _drag, _pan, _click, _press, _press, _search, 
 
 def _over(widget: Soaked, random: Random) -> None:
     """Moves the pointer to somewhere on the stage, as far as that is in the window."""
-    widget.stage.scroll_into_view_if_needed()
-    box = widget.stage.bounding_box()
-    assert box is not None
-    place = box["x"] + box["width"] * random.random(), box["y"] + box["height"] * random.random()
-    widget.root.page.mouse.move(*place, steps=2)
+    x, y, width, height = widget.stage.evaluate(PLACE)
+    widget.root.page.mouse.move(x + width * random.random(), y + height * random.random(), steps=2)
 
 
 def _held_key(page: Page, key: str, act: object) -> None:
@@ -159,11 +170,10 @@ def _bring_back(widget: Soaked, begin: list[str]) -> None:
     page.mouse.move(0, 0)
     widget.search.fill("")
     widget.stage.focus()
-    for _ in range(60):
-        page.keyboard.press("Escape")
+    page.evaluate(ESCAPE)
     # Twice, as one tool may enable another one.
     for _ in range(2):
-        page.evaluate(BRING_BACK, [widget.root.element_handle(), begin])
+        widget.root.evaluate(BRING_BACK, begin)
     page.evaluate(SET_THEME, [True, LIGHT])
     # What was asked for with a pause is done.
     page.wait_for_timeout(500)

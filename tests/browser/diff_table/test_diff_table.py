@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
+from nbkit.trace.trace import Trace
 from tests.browser.diff_page import DiffPage
 from tests.browser.work import work
 from tests.processes import PYTHON
@@ -21,9 +22,14 @@ def faulty(page: Page) -> DiffPage:
     return DiffPage(page, faulty_trace())
 
 
+@pytest.fixture(scope="module")
+def many() -> Trace:
+    return large_diffs(100_000)
+
+
 @pytest.fixture
-def large(page: Page) -> DiffPage:
-    return DiffPage(page, large_diffs(100_000))
+def large(page: Page, many: Trace) -> DiffPage:
+    return DiffPage(page, many)
 
 
 def test_the_worst_stand_first_and_are_counted(faulty: DiffPage) -> None:

@@ -49,16 +49,22 @@ def saved(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     return path
 
 
+@pytest.fixture(scope="module")
+def opened(chromium: Browser, saved: Path) -> Iterator[dict[bool, Page]]:
+    """The page with and without scripts, opened where nothing but the file can be reached."""
+    pages = {}
+    for runs in (True, False):
+        context = chromium.new_context(java_script_enabled=runs, offline=True, viewport={"width": 1000, "height": 900})
+        pages[runs] = context.new_page()
+        pages[runs].goto(saved.as_uri(), wait_until="domcontentloaded")
+    yield pages
+    for page in pages.values():
+        page.context.close()
+
+
 @pytest.fixture(params=[True, False], ids=["scripts", "no scripts"])
-def offline(request: pytest.FixtureRequest, chromium: Browser, saved: Path) -> Iterator[Page]:
-    """The page, opened where nothing but the file can be reached."""
-    context = chromium.new_context(
-        java_script_enabled=request.param, offline=True, viewport={"width": 1000, "height": 900}
-    )
-    page = context.new_page()
-    page.goto(saved.as_uri(), wait_until="domcontentloaded")
-    yield page
-    context.close()
+def offline(request: pytest.FixtureRequest, opened: dict[bool, Page]) -> Page:
+    return opened[request.param]
 
 
 def test_tables_and_pictures_are_to_be_seen(offline: Page, saved: Path) -> None:
