@@ -124,6 +124,13 @@ def test_another_op_in_its_place_is_none_where_what_reads_it_agrees(calls, name)
     assert [found for found, _ in compared(left, right)] == ["clean", name, "clean"][: len(calls) // 2]
 
 
+def test_another_op_in_its_place_is_none_where_an_op_of_one_run_only_reads_it():
+    longer = run([1.0, 1.0, 1.3, 1.3], ops=("exp", "gelu", "_to_copy"))
+    shorter = run([1.0] * 3, ops=("exp", "relu"), calls=CALLS[:4])
+    for sides in ((longer, shorter), (shorter, longer)):
+        assert compared(*sides) == [("clean", -1), ("-", -1), ("-", -1)]
+
+
 @pytest.mark.parametrize(("op", "name"), [("exp", "local"), ("sum", "clean")])
 def test_a_sum_that_cancels_may_differ_by_more(op, name):
     """2e-4 of a result that is a hundred-thousandth of what is added up."""
