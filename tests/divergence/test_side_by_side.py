@@ -31,7 +31,7 @@ def compared(left, right):
 
 def test_equal_runs_are_clean():
     found = side_by_side(run([1.0] * 4), run([1.0] * 4))
-    assert set(found["error_class"]) == {"clean"} and set(found["relation"]) == {"same"}
+    assert set(found["error_class"]) == {"clean"} and set(found["relation"]) == {"same"} and set(found["mark"]) == {"="}
     assert first_beginning(found) is None and notes_on(found) == []
 
 
@@ -98,6 +98,7 @@ def test_an_op_of_one_run_only_is_where_it_begins_if_what_follows_differs():
     left, right = run([1.0, 1.2, 1.2, 1.2]), run([1.0, 1.0, 1.0], ops=("sin", "tanh"), calls=calls)
     found = side_by_side(left, right)
     assert found["action"].tolist() == ["left_only", "match", "match"]
+    assert found["mark"].tolist() == ["-", "~", "~"]
     assert found["error_class"].tolist() == ["local", "propagated", "propagated"]
     assert found["message"].iloc[0].startswith("only the left run has it, and what reads its result differs: norm 1.2")
     assert notes_on(found)[0].startswith("Ops of the left run only: 1, of the right one only: 0;")
