@@ -31,7 +31,7 @@ def compared(left, right):
 
 def test_equal_runs_are_clean():
     found = side_by_side(run([1.0] * 4), run([1.0] * 4))
-    assert set(found["error_class"]) == {"clean"} and set(found["relation"]) == {"same"}
+    assert set(found["error_class"]) == {"clean"} and set(found["relation"]) == {"same"} and set(found["mark"]) == {"="}
     assert first_beginning(found) is None and notes_on(found) == []
 
 
@@ -98,6 +98,7 @@ def test_an_op_of_one_run_only_is_where_it_begins_if_what_follows_differs():
     left, right = run([1.0, 1.2, 1.2, 1.2]), run([1.0, 1.0, 1.0], ops=("sin", "tanh"), calls=calls)
     found = side_by_side(left, right)
     assert found["action"].tolist() == ["left_only", "match", "match"]
+    assert found["mark"].tolist() == ["-", "~", "~"]
     assert found["error_class"].tolist() == ["local", "propagated", "propagated"]
     assert found["message"].iloc[0].startswith("only the left run has it, and what reads its result differs: norm 1.2")
     assert notes_on(found)[0].startswith("Ops of the left run only: 1, of the right one only: 0;")
@@ -122,6 +123,13 @@ def test_another_op_in_its_place_is_none_where_what_reads_it_agrees(calls, name)
     left = run([1.0, 1.0, 1.3, 1.0], ops=("exp", "gelu", "tanh")[: len(calls) // 2], calls=calls)
     right = run([1.0] * 4, ops=("exp", "relu", "tanh")[: len(calls) // 2], calls=calls)
     assert [found for found, _ in compared(left, right)] == ["clean", name, "clean"][: len(calls) // 2]
+
+
+def test_another_op_in_its_place_is_none_where_an_op_of_one_run_only_reads_it():
+    longer = run([1.0, 1.0, 1.3, 1.3], ops=("exp", "gelu", "_to_copy"))
+    shorter = run([1.0] * 3, ops=("exp", "relu"), calls=CALLS[:4])
+    for sides in ((longer, shorter), (shorter, longer)):
+        assert compared(*sides) == [("clean", -1), ("-", -1), ("-", -1)]
 
 
 @pytest.mark.parametrize(("op", "name"), [("exp", "local"), ("sum", "clean")])

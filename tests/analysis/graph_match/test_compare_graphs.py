@@ -126,6 +126,14 @@ def test_a_part_meets_one_of_its_name_that_was_not_recognised():
     assert set(found[found["level"] == "part"]["action"]) == {"match"}
 
 
+def test_a_node_has_the_role_of_its_side_or_of_the_part_around_it():
+    frames = mlp("export", "mlp.", ATEN)
+    no_role = frames["nodes"].assign(role=None).astype({"role": TEXT})
+    found = compare_graphs(mlp("other", "", PADDLE), {**frames, "nodes": no_role})
+    assert pairs(found, "parameter", "role")[0] == ("up.weight", "mlp.up.weight", "mlp")
+    assert [role for _, _, role in pairs(found, "op", "role")] == [None, "mlp", "mlp", "mlp"]
+
+
 def test_what_such_a_part_holds_meets_nothing_outside_it():
     """Both have an `up` inside the feed-forward network, and one behind it."""
 

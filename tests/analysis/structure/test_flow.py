@@ -46,3 +46,13 @@ def test_what_a_damaged_file_has_in_a_cycle_stands_last():
     ops.rows.edge(ops.ids["b"], ops.ids["a"], "b", dst_port=0)
     flow, names = flow_of(ops, [0, 1, 2, 3])
     assert [names[node] for node in flow.order] == ["x", "y", "a", "b"]
+
+
+def test_what_lies_before_a_node_has_each_node_once_and_nothing_that_is_held():
+    ops = Ops()
+    x = ops("Exp", ops("input", name="x"), name="a")
+    y = ops("Mul", ops("Tanh", x, name="b"), ops("parameter", name="w"), name="y")
+    ops("Add", ops("Mul", y, x, name="z"), y, name="end")
+    flow = Flow(Source(ops.frames["nodes"], ops.frames["edges"]), range(len(ops.ids)))
+    between, projections = flow.back_to_projections(ops.ids["end"])
+    assert between == {ops.ids[name] for name in ("x", "a", "b", "y", "z", "end")} and projections == set()

@@ -56,3 +56,26 @@ def test_what_the_optimizer_makes_of_a_gradient_is_no_copy_of_the_forward():
     gradient = ops("relu_grad", "a", phase="backward", name="a@GRAD")
     ops("sum", gradient, phase="optimizer", name="a@GRAD@RENAME@block0@1")
     assert located(ops)["a@GRAD@RENAME@block0@1"] == ()
+
+
+def test_nodes_that_have_names_of_their_own_are_told_by_those_of_their_results():
+    ops = Ops()
+    for name, op, phase in (
+        ("tanh_0", "tanh", "forward"),
+        ("relu_0", "relu", "forward"),
+        ("relu_1", "relu", "forward"),
+        ("add_0", "add", "forward"),
+        ("relu_2", "relu", "recompute"),
+        ("fill_0", "fill_constant", "backward"),
+        ("grad_0", "relu_grad", "backward"),
+    ):
+        ops(op, phase=phase, name=name)
+    for src, dst, tensor in (
+        *(("tanh_0", reader, "a") for reader in ("relu_0", "relu_1", "relu_2", "grad_0")),
+        *(("relu_0", "add_0", "b"), ("relu_1", "add_0", "c")),
+        *(("relu_2", "grad_0", "c.subprog_0"), ("fill_0", "grad_0", "c@GRAD")),
+    ):
+        ops.rows.edge(ops.ids[src], ops.ids[dst], tensor, dst_port=0)
+    places = located(ops)
+    assert places["relu_2"] == ("recompute", "relu_1")
+    assert places["grad_0"] == places["fill_0"] == ("backward", "relu_1")

@@ -94,6 +94,14 @@ def test_statistics_stand_at_the_right_tensor():
     assert tensor_rows(trace, "aten.addcmul", "output")["mean"].tolist() == [43]
 
 
+def test_a_tensor_that_has_no_numbers_has_no_statistics_and_is_counted():
+    x = torch.ones(2, dtype=torch.uint8).view(torch.bits8)
+    trace = record(x.clone, values="stats")
+    assert trace.tensors[list(COLUMNS)].isna().all(axis=None)
+    # The input and the result.
+    assert trace.meta["skipped"] == {"statistics not available: torch.strided, torch.bits8 (NotImplementedError)": 2}
+
+
 def test_no_statistics_unless_asked_for():
     trace = record(lambda: torch.ones(3).exp())
     assert trace.tensors[list(COLUMNS)].isna().all(axis=None)

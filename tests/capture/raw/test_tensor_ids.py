@@ -50,14 +50,15 @@ def test_an_output_is_the_input_of_what_uses_it():
     assert ids(trace, "aten.exp") == ids(trace, "aten.neg", "input")
 
 
-def test_views_share_the_storage_and_in_place_ops_keep_the_tensor():
+@pytest.mark.parametrize("values", [None, "stats"])  # these the recorder in Python reads
+def test_views_share_the_storage_and_in_place_ops_keep_the_tensor(values):
     def step():
         x = torch.zeros(4)
         x.view(2, 2).t()
         x[1:3].add_(1)
         x.mul_(2)
 
-    trace = record(step)
+    trace = record(step, values=values)
     assert set(trace.tensors["storage_id"]) == {0}
     assert ids(trace, "aten.add_") == ids(trace, "aten.add_", "input") == ids(trace, "aten.slice")
     assert ids(trace, "aten.mul_") == ids(trace, "aten.zeros") != ids(trace, "aten.add_")

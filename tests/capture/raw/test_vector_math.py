@@ -10,6 +10,7 @@ from torch.profiler import ProfilerActivity, profile
 import nbkit
 from nbkit.capture.raw.recording import Recording
 from nbkit.capture.raw.vector_math import FUNCTIONS, settle_vector_math
+from tests.capture.operators.folders import captured
 
 # Of processes that do this without a recording, one in seven has another first result on two threads.
 SCRIPT = """
@@ -38,8 +39,18 @@ def unsettled():
 
 
 def test_a_recording_calls_each_function_first(unsettled):
+    assert_each_function_is_called_twice_by(Recording)
+
+
+def test_a_replay_calls_each_function_first(tmp_path, unsettled):
+    captured(tmp_path / "calls", lambda: torch.arange(4).neg(), ops="aten.neg")
+    settle_vector_math.cache_clear()
+    assert_each_function_is_called_twice_by(lambda: nbkit.opreplay(tmp_path / "calls"))
+
+
+def assert_each_function_is_called_twice_by(run):
     with profile(activities=[ProfilerActivity.CPU]) as seen:
-        Recording()
+        run()
     counts = {event.key.removeprefix("aten::").removeprefix("special_"): event.count for event in seen.key_averages()}
     assert {name: counts.get(name) for name in FUNCTIONS} == dict.fromkeys(FUNCTIONS, 2)
 

@@ -251,7 +251,6 @@ class ModuleComparer(ModuleRunner):
             hooks.remove()
         for hooks in [*self.under_way]:
             self._work(hooks.finish, "A backward pass")
-        self.under_way.clear()
 
 
 def _versions(inputs: list[Tensor]) -> dict[int, int]:

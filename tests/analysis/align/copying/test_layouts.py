@@ -51,6 +51,8 @@ def test_a_part_is_taken_as_a_whole_or_of_each_head():
     assert (found["part [4:8] of 12", "qkv"].value == fused.value[4:8]).all()
     by_head = fused.value.reshape(2, 3, 2, 2)[:, 1].reshape(4, 2)
     assert (found["part [2:4] of 6 in each of 2", "qkv"].value == by_head).all()
+    turned = options(Target((2, 4)), fused, lengths=(4,))
+    assert (turned["part [4:8] of 12, transposed", "qkv"].value == fused.value[4:8].T).all()
 
 
 def test_parts_of_other_lengths_are_taken():

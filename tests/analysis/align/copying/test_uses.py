@@ -53,5 +53,6 @@ def test_new_results_are_those_that_a_parameter_adds():
 
 def test_a_sequence_read_in_steps_uses_each_parameter_as_often():
     steps = [(f"y{step}", "aten.mm.default", ("x", "a.w"), X) for step in range(4)]
-    assert Uses(execution(("x", None, (), X), ("a.w", None, (), W), *steps), ["a.w"]).steps == 4
+    found = Uses(execution(("x", None, (), X), ("a.w", None, (), W), *steps), ["a.w"])
+    assert found.steps == 4 and [(use.name, use.meets) for use in found.all] == [("a.w", 2)]
     assert uses().steps == 1

@@ -56,6 +56,14 @@ def test_transposed_and_reshaped_results_are_matched():
     assert found.matches.right_of[0].relation.axes == (1, 0)
 
 
+def test_of_equal_values_an_ops_result_meets_an_ops_whatever_the_input_is_called():
+    positive = np.abs(A)
+    left = execution(("x", None, [], X), ("a", "Exp", ["x"], positive), ("c", "Log", ["a"], C))
+    right = execution(("a", None, [], positive), ("y", "Relu", ["a"], positive), ("c", "Log", ["y"], C))
+    partners = align(left, right).matches.right_of
+    assert {number: match.right for number, match in partners.items()} == {1: 1, 2: 2}
+
+
 def test_another_dtype_is_a_cast():
     found = align(execution(("a", "Exp", [], A)), execution(("h", "Exp", [], A.astype(np.float16))))
     assert pairs(found) == {("a", "h", "cast", True)}

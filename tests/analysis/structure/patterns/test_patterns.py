@@ -117,6 +117,14 @@ def test_a_plain_mlp_and_a_bottleneck():
     assert evidence(ops) == ["gelu of a projection, projected back to the width of the input"]
 
 
+def test_what_is_no_projection_or_one_of_two_activations_ends_no_mlp():
+    ops = Ops()
+    x = ops("input")
+    ops("Exp", ops("Gelu", ops.linear(x, 4, 16), shape=(2, 8, 16)), shape=(2, 8, 4))
+    ops("Gemm", ops("Gelu", ops.linear(x, 4, 16), shape=(2, 8, 16)), ops("parameter", shape=(16, 4)), x)
+    assert found(ops) == {}
+
+
 def rotary(ops, x, *, halves):
     first, second = ops("Slice", x), ops("Slice", x)
     turned = ops("Concat", ops("Neg", second), first) if halves else ops("Concat", first, ops("input"))

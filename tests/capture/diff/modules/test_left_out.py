@@ -119,3 +119,20 @@ def test_containers_of_other_classes_are_copied_with_what_they_hold_and_a_lock_i
     model = Holds()
     assert compared(lambda: (model(X), model(X)), level="module").diffs["status"].tolist() == ["ok", "ok"]
     assert (model.named["first"].calls, model.listed[0].calls) == (2, 2)
+
+
+class Answer:
+    """Holds results as attributes, one of them in an answer of its own."""
+
+    def __init__(self, **values):
+        self.__dict__ |= values
+
+
+class Answers(nn.Module):
+    def forward(self, given):
+        return Answer(logits=given.x.exp(), hidden=Answer(states=[given.x.sin()]), step=1)
+
+
+def test_tensors_in_objects_of_other_classes_are_compared():
+    rows = compared(lambda: Answers()(Answer(x=X)), level="module").diffs
+    assert rows[["role", "position", "status"]].to_numpy().tolist() == [["output", 0, "ok"], ["output", 1, "ok"]]

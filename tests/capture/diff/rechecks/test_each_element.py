@@ -38,11 +38,12 @@ def test_what_is_below_a_millionth_and_set_to_zero_is_found(op, dtype):
     assert row["noise_ratio"] > 100
 
 
+@pytest.mark.parametrize("number", [0.1, torch.tensor(0.1, dtype=torch.float64)], ids=["number", "tensor"])
 @pytest.mark.parametrize("dtype", [*DTYPES, torch.float16])
-def test_numbers_that_are_rounded_to_the_dtype_and_cancel_are_right(dtype):
+def test_numbers_that_are_rounded_to_the_dtype_and_cancel_are_right(dtype, number):
     x = torch.tensor([0.1, 1.0, 3.0, 0.2], dtype=dtype)
     rounded = torch.tensor(0.1, dtype=dtype)
-    step = lambda: x - 0.1  # noqa: E731
+    step = lambda: x - number  # noqa: E731
     assert only(compared(step))["status"] == "ok"
     assert only(with_fault(step, "aten.sub.Tensor", lambda func, args, out: x - rounded))["status"] == "ok"
 
