@@ -122,6 +122,16 @@ def test_what_cannot_be_optimized_is_refused():
         onnx_execution(bad, [floats(1, 2)], optimized="basic")
 
 
+def test_a_branch_that_returns_what_is_outside_fails_as_onnxruntime_says():
+    then = helper.make_graph([], "then", [], [value("w", [2])])
+    other = helper.make_graph([node("Neg", "x", "e")], "else", [], [value("e", [2])])
+    nodes = [node("Abs", "x", "a"), node("If", "flag", "y", then_branch=then, else_branch=other)]
+    inputs = [value("x", [2]), value("flag", [], TensorProto.BOOL)]
+    execution = onnx_execution(model(nodes, inputs, "a y", {"w": floats(2)}), [floats(2), True])
+    assert list(named(execution)) == ["x", "flag", "w", "a"]
+    assert "Subgraph output (w) is an outer scope value being returned directly" in execution.error
+
+
 def test_a_newer_format_is_refused():
     newer = model([node("Abs", "x", "y")], [X], "y")
     newer.ir_version = 99
