@@ -199,6 +199,7 @@ def test_what_torch_adds_gradients_to_is_held_once(loss, held):
     x = torch.ones(1000, requires_grad=True)
     memory = nbkit.opcost().run(lambda: loss(x).backward()).memory
     assert memory["allocated_bytes"].max() // x.nbytes == held
+    assert memory["allocated_bytes"].iloc[-1] == x.nbytes  # the step lets go of all that it made
 
 
 def test_after_an_error_of_the_model_a_second_run_gives_the_same_rows():

@@ -47,6 +47,15 @@ def test_nodes_without_names_are_named_by_what_they_make():
     assert execution.error.startswith("onnxruntime cannot run the node 'r' (Reshape): ")
 
 
+def test_where_the_first_node_fails_when_it_runs_there_are_the_inputs():
+    shape = value("s", [2], TensorProto.INT64)
+    execution = onnx_execution(
+        model([node("Reshape", "x s", "y", name="bad")], [X, shape], "y"), [floats(3, 2), np.array([4, 4])]
+    )
+    assert list(named(execution)) == ["x", "s"]
+    assert execution.error.startswith("onnxruntime cannot run the node 'bad' (Reshape): ")
+
+
 def test_a_failure_without_a_node_is_traced_to_it():
     """Loading the whole model says only that some integer is divided by zero."""
     nodes = [node("Abs", "x", "a"), node("Div", "k z", "q"), node("Neg", "a", "y")]

@@ -102,6 +102,14 @@ def test_attributes_of_a_variable_are_its_own(read):
     assert [name for name, row in found.items() if row["attributes"].get("stage") == 3] == ["w"]
 
 
+def test_variables_and_operations_have_the_lines_where_they_begin(read):
+    lines = PROTOBUF.split("\n")
+    nodes = read(PROTOBUF).nodes[lambda nodes: nodes["kind"] != "output"]
+    begins = {"op": "  ops {", "input": "  vars {", "parameter": "  vars {", "buffer": "  vars {"}
+    assert [lines[line - 1] for line in nodes["line"]] == [begins[kind] for kind in nodes["kind"]]
+    assert len(set(nodes["line"])) == len(nodes)
+
+
 def test_a_record_that_lost_its_end_costs_no_other(read):
     trace = read(PROTOBUF.replace('    type: "mean"\n', '    type: "mean"\n    attrs {\n      name: "cut"\n'))
     assert [row["op"] for row in operations(trace)] == ["mul", "mean", "mul_grad", "sgd"]
