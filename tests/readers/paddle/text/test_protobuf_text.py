@@ -117,6 +117,13 @@ def test_a_record_that_lost_its_end_costs_no_other(read):
     assert attributes(trace, "mean")["damaged"] == "its record is cut"
 
 
+def test_a_program_whose_second_block_is_cut_is_not_complete(read):
+    second = PROTOBUF.replace("idx: 0", "idx: 1", 1).replace("parent_idx: -1", "parent_idx: 0", 1)
+    assert read(PROTOBUF + second).complete
+    trace = read(PROTOBUF + second[: second.rindex("  ops {")])
+    assert ([row["operations"] for row in trace.meta["paddle"]["blocks"]], trace.complete) == ([4, 3], False)
+
+
 def test_one_end_too_many_costs_no_record(read):
     trace = read(PROTOBUF.replace('    type: "mean"\n', '    type: "mean"\n  }\n'))
     assert [row["op"] for row in operations(trace)] == ["mul", "mean", "mul_grad", "sgd"]
