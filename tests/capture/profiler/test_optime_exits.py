@@ -180,12 +180,13 @@ def test_a_process_whose_stderr_is_closed_can_record():
 
 
 def test_what_the_user_has_written_to_stderr_before_is_no_note_of_kineto(monkeypatch, capfd):
-    stderr, notes = open(2, "w", closefd=False), []
-    monkeypatch.setattr("sys.stderr", stderr)
-    print("of the user", file=stderr)
-    with kineto.muted_stderr(notes):
-        os.write(2, b"of Kineto\n")
-        stderr.flush()
+    notes = []
+    with open(2, "w", closefd=False) as stderr:
+        monkeypatch.setattr("sys.stderr", stderr)
+        print("of the user", file=stderr)
+        with kineto.muted_stderr(notes):
+            os.write(2, b"of Kineto\n")
+            stderr.flush()
     assert (capfd.readouterr().err, notes) == ("of the user\n", ["of Kineto"])
 
 
