@@ -44,6 +44,7 @@ def test_the_static_stack_has_the_same_layers() -> None:
     named = [text.get_text() for text in axes.get_legend().get_texts()]
     assert named == [line.name for line in plot_memory(layers()).data][::-1]
     assert axes.get_title(loc="left").startswith("Memory on cpu: peak 21.2 KiB")
+    assert {text.get_text() for text in axes.texts} == {"forward", "backward", "optimizer"}
     (peak,) = (line for line in axes.lines if line.get_xdata()[0] == line.get_xdata()[1])
     assert peak.get_xdata()[0] == nbkit.memory_peaks(layers().memory)["op_id"][0]
 
