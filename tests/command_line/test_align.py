@@ -8,7 +8,7 @@ pytest.importorskip("onnxruntime")
 
 import onnx
 
-from nbkit import load
+from nbkit import load, progress
 from tests.readers.onnx.run.models import floats, model, node, value
 
 
@@ -37,9 +37,14 @@ def test_pairs_are_written_side_by_side(nbkit, capsys):
     assert "Tanh" in out and "Sigmoid" in out and "product" in out
 
 
-def test_a_page_is_written(nbkit, folder, capsys):
+def test_a_page_is_written_and_who_waits_is_told(nbkit, folder, monkeypatch, capsys):
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
+    monkeypatch.setattr(progress, "PATIENCE_S", 1e6)
+    monkeypatch.delenv("NBKIT_PROGRESS")
     assert nbkit("align", "a.onnx", "b.onnx", "--inputs", "feeds.npz", "-o", "report.html") == 0
-    assert "report.html: " in capsys.readouterr().out
+    out, err = capsys.readouterr()
+    assert "report.html: " in out
+    assert err == f"nbkit: running a.onnx and b.onnx\nnbkit: writing {folder / 'report.html'}\n"
     assert (folder / "report.html").read_text().lstrip().lower().startswith("<!doctype html")
 
 

@@ -65,3 +65,16 @@ def test_a_closure_in_a_step_does_forward_work() -> None:
         )
     )
     assert [PHASES[number] for number in links.phase] == ["optimizer", "forward", "backward", "optimizer"]
+
+
+def test_an_op_outside_of_modules_does_forward_work_if_one_in_it_does() -> None:
+    links = link(
+        events(
+            {"name": "aten::linear", "start": 0, "end": 50, "sequence": 1},
+            {"name": "aten::t", "start": 5, "end": 10, "sequence": 1},
+            {"name": "aten::mm", "start": 20, "end": 40, "sequence": 1},
+            {"name": NODE, "start": 60, "end": 70, "sequence": 1, "forward_thread": 1},
+            {"name": "aten::zeros", "start": 80, "end": 90, "sequence": 2},
+        )
+    )
+    assert [PHASES[number] for number in links.phase] == ["forward"] * 3 + ["backward", "other"]

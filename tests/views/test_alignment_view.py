@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from nbkit.views.alignment.graphs import row_nodes
 from nbkit.views.alignment.panel import alignment_panels, pairs_section
 from nbkit.views.alignment_view import ALIGNMENT_VIEW
 from nbkit.views.panels.panel import Contents
@@ -32,8 +33,12 @@ def test_the_summary_begins_with_the_first_divergence_and_has_the_tables() -> No
     assert heads[1:6] == ["worst pairs", "modules", "on the left only", "on the right only", "results by mark"]
 
 
-def test_the_widget_has_the_table_above_the_graphs() -> None:
-    assert alignment_and_graphs(aligned_trace(graphs=True)).parts == ["diff_table", "graph"]
+def test_the_widget_has_the_table_above_the_graphs_and_linked_with_them() -> None:
+    widget = alignment_and_graphs(aligned_trace(graphs=True))
+    assert widget.parts == ["diff_table", "graph"]
+    table, graph = widget.models
+    table.selected_row = 20
+    assert graph.selected_node_id == row_nodes(aligned_trace(graphs=True)).left[20]
     widget = alignment_and_graphs(aligned_trace())
     assert widget.parts == ["diff_table"]
     assert "They first diverge at" in widget.html

@@ -78,7 +78,6 @@ def memory_frames(storages: Storages, ops: pd.DataFrame, op_ids: np.ndarray) -> 
     owners, every = _Owners(ops, op_ids), storages.all
     made = owners.ids([held.made for held in every])
     freed = owners.last_before([-1 if held.freed is None else held.freed - 1 for held in every])
-    freed[[held.freed is None for held in every]] = -1
     held_frame = STORAGES.frame(
         {
             "allocation_id": np.arange(len(every)),

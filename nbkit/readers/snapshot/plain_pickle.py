@@ -65,7 +65,6 @@ def _check(file: IO[bytes]) -> None:
         raise RefusedPickleError("it is empty") from None
     with data:
         check_opcodes(data)
-    file.seek(0)
 
 
 @contextmanager

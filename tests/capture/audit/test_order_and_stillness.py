@@ -125,15 +125,20 @@ def only_the_last(kept, loss):
     kept[:] = [loss]
 
 
+def an_average(kept, loss):
+    kept[:] = [0.9 * kept[0] + 0.1 * loss] if kept else [loss]
+
+
 @pytest.mark.parametrize(
     ("keep", "expected"),
     [
         (lambda kept, loss: kept.append(loss), [("kept_graph", "hint")]),
+        (an_average, [("kept_graph", "hint")]),
         (lambda kept, loss: kept.append(loss.detach()), []),
         (lambda kept, loss: kept.append(loss.item()), []),
         (only_the_last, []),
     ],
-    ids=["losses", "detached", "numbers", "the last"],
+    ids=["losses", "an average", "detached", "numbers", "the last"],
 )
 def test_graphs_that_stay(keep, expected):
     assert findings(keeping(keep), 5) == expected

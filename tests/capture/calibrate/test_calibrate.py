@@ -91,11 +91,14 @@ def test_caches_are_emptied_by_what_is_larger_than_they_are(monkeypatch):
         now = 0
 
         def __call__(self):
-            self.now += 1_000 if not moved or moved[-1] < 2**20 else 5_000
             return self.now
+
+    def look(self):
+        Clocked.now += 1_000 if not moved or moved[-1] < 2**20 else 5_000
 
     copy = torch.Tensor.copy_
     monkeypatch.setattr(torch.Tensor, "copy_", lambda self, other: moved.append(self.nbytes * 2) or copy(self, other))
+    monkeypatch.setattr(torch.Tensor, "t", look)
     monkeypatch.setattr(cold, "perf_counter_ns", Clocked())
     pairs = cold.cold_times_us(Clock(torch.device("cpu")), 2**22)
     assert pairs == [(0, 0), (2**16, 0), (2**19, 0), (2**20, 4), (2**21, 4), (2**22, 4)]
@@ -206,6 +209,9 @@ def test_an_accelerator_is_one_whose_events_tell_times(monkeypatch):
     assert current_device(None) == torch.device("cpu")  # meta tensors have no events
     monkeypatch.setattr(torch, "Event", Event)
     assert current_device(None) == current_device("meta") == torch.device("meta")
+    monkeypatch.setattr(Event, "recorded", 1)  # so that they can be recorded, and tell nothing
+    monkeypatch.setattr(Event, "synchronize", lambda self: None)
+    assert current_device(None) == torch.device("cpu")
 
 
 def test_copies_are_measured_of_heads_that_change_places_with_positions():

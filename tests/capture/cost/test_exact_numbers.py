@@ -186,12 +186,20 @@ def of_all_twice(x):
     return (y * 2).sum() + (y * 3).sum()
 
 
-@pytest.mark.parametrize(("loss", "held"), [(of_some, 2), (of_all_twice, 4)])
+def of_all_twice_with_a_gradient_kept(x):
+    y, kept = x.exp(), []
+    first, second = y * 2, y * 3
+    second.grad_fn.register_hook(lambda made, _: kept.append(made[0]))
+    return first.sum() + second.sum()
+
+
+@pytest.mark.parametrize(("loss", "held"), [(of_some, 2), (of_all_twice, 4), (of_all_twice_with_a_gradient_kept, 5)])
 def test_what_torch_adds_gradients_to_is_held_once(loss, held):
-    """The tensor and its gradient; in the other case its exponential and two gradients of that."""
+    """The tensor and its gradient; else its exponential and two gradients of that, and their sum if one is kept."""
     x = torch.ones(1000, requires_grad=True)
     memory = nbkit.opcost().run(lambda: loss(x).backward()).memory
     assert memory["allocated_bytes"].max() // x.nbytes == held
+    assert memory["allocated_bytes"].iloc[-1] == x.nbytes  # the step lets go of all that it made
 
 
 def test_after_an_error_of_the_model_a_second_run_gives_the_same_rows():

@@ -1,5 +1,6 @@
 """Tests that modules are exported to ONNX with their inputs by name, silently, and are left as they were."""
 
+import logging
 import warnings
 
 import numpy as np
@@ -73,6 +74,7 @@ def test_nothing_is_said_and_nothing_is_changed(capfd):
     assert torch.equal(torch.get_rng_state(), state)
     assert [each.training for each in module.modules()] == training
     assert x.grad is None
+    assert logging.getLogger(__name__).isEnabledFor(logging.WARNING)
 
 
 class Branching(torch.nn.Module):

@@ -148,6 +148,18 @@ def test_what_other_rows_hold_is_not_made_anew() -> None:
     assert one(execution, "mul").sources == (one(execution, "select_1").result_id,)
 
 
+def test_uninitialized_memory_has_values_once_all_of_it_was_written() -> None:
+    def halves(x: Tensor, count: int) -> Tensor:
+        memory = torch.empty(4, 3)
+        for half in memory.chunk(2)[:count]:
+            half.copy_(x)
+        return memory * 0
+
+    x = torch.randn(2, 3)
+    assert value(torch_execution(halves, (x, 2)), "written").tolist() == torch.cat((x, x)).tolist()
+    assert value(torch_execution(halves, (x, 1)), "written") is None
+
+
 def test_out_is_not_read() -> None:
     execution = torch_execution(into_out, (torch.ones(2, 3),))
     assert one(execution, "mm").sources == (one(execution, "t").result_id, 0)

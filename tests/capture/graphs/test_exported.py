@@ -140,6 +140,7 @@ def test_a_symbolic_trace_calls_modules_which_read_their_parameters():
         ("_0", 0, "_1", None),
         ("_1", 0, "output", None),
     ]
+    assert frames["edges"]["dst_port"].tolist() == [0, 1, 2, 0, 0]
 
 
 def test_a_symbolic_trace_reads_each_tensor_of_its_module_once():

@@ -179,6 +179,17 @@ def test_a_process_whose_stderr_is_closed_can_record():
     assert (len(ran), notes) == (1, [])
 
 
+def test_what_the_user_has_written_to_stderr_before_is_no_note_of_kineto(monkeypatch, capfd):
+    notes = []
+    with open(2, "w", closefd=False) as stderr:
+        monkeypatch.setattr("sys.stderr", stderr)
+        print("of the user", file=stderr)
+        with kineto.muted_stderr(notes):
+            os.write(2, b"of Kineto\n")
+            stderr.flush()
+    assert (capfd.readouterr().err, notes) == ("of the user\n", ["of Kineto"])
+
+
 @pytest.mark.parametrize(("there", "key"), [("cuda", "cuda"), ("npu", "privateuse1")])
 def test_the_device_that_is_there_may_be_named_or_left_to_be_found(there, key, monkeypatch):
     monkeypatch.setattr(kineto, "current_accelerator", lambda: SimpleNamespace(type=there))

@@ -61,6 +61,12 @@ def test_where_copies_take_long_they_are_rare():
     assert kept(2 * MOST_CALLS + 1, among)[1] == [0, MOST_CALLS, 2 * MOST_CALLS]
 
 
+def test_copies_take_one_percent_of_the_time(monkeypatch):
+    """The clock is made: it is read once per step, and ticks then; a copy lasts one tick."""
+    monkeypatch.setattr(keeper, "perf_counter", iter(range(1000)).__next__)
+    assert kept(196)[1] == [0, 97, 195]
+
+
 def test_the_first_the_last_two_and_pinned_steps_are_found_again():
     among, _ = kept(6 * FEWEST_CALLS, unhurried())
     assert [among.segment_of(number) is not None for number in (0, 5, 8, 12, 17)] == [True, False, False, True, True]

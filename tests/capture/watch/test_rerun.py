@@ -88,3 +88,6 @@ def test_steps_that_cannot_be_recorded_together_are_recorded_each_alone() -> Non
         ("diff-step=0", "opdiff", [0]),
         ("diff-step=1", "opdiff", [1]),
     ]
+    timed = rerun.recordings[2].trace
+    product = timed.ops["op"].tolist().index("aten.mul.Tensor")
+    assert timed.samples.loc[timed.samples["op_id"] == product, "repeat"].tolist() == [0, 1, 2]

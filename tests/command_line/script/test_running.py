@@ -3,6 +3,7 @@
 import builtins
 import sys
 from contextlib import contextmanager
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import pytest
 
 from nbkit.command_line.script.importing import StepFinder
 from nbkit.command_line.script.rewriting import NAME
-from nbkit.command_line.script.running import Script, compiled, prepared_main, run, script_file, script_module
+from nbkit.command_line.script.running import RUNPY, Script, compiled, prepared_main, run, script_file, script_module
 from nbkit.command_line.script.target import Target
 from nbkit.errors import OptionError
 
@@ -33,7 +34,7 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(sys, "meta_path", list(sys.meta_path))
     monkeypatch.setattr(sys, "excepthook", sys.excepthook)
     monkeypatch.setitem(sys.modules, "__main__", sys.modules["__main__"])
-    for name in ("made_here", "made_here.work", "made_here.broken", "made_here.__main__"):
+    for name in ("made_here", "made_here.work", "made_here.broken", "made_here.bad", "made_here.__main__"):
         monkeypatch.delitem(sys.modules, name, raising=False)
     monkeypatch.setattr(builtins, NAME, None, raising=False)
     return folder
@@ -95,20 +96,26 @@ def test_a_script_runs_as_a_step_or_with_one_in_it(package: Path) -> None:
     assert getattr(builtins, NAME) is step
 
 
-def test_an_error_is_shown_with_the_frames_of_the_script_alone(package: Path) -> None:
+@pytest.mark.parametrize(
+    ("find", "name", "above"),
+    [(script_file, "made_here/bad.py", []), (script_module, "made_here.bad", [(RUNPY, "<module>")])],
+)
+def test_an_error_is_shown_with_the_frames_that_python_shows(package: Path, find, name, above) -> None:
     (package / "bad.py").write_text("def fail():\n    raise KeyError('no')\nfail()\n")
     shown = []
     sys.excepthook = lambda kind, error, traceback: shown.append((kind, traceback))
-    script = script_file("made_here/bad.py", [])
+    script = find(name, [])
+    work = partial(run, script, compiled(script, None), lambda: None, is_step=False)
     with pytest.raises(KeyError) as caught:
-        run(script, compiled(script, None), lambda: None, is_step=False)
+        exec(compile("work()", RUNPY, "exec"), {"work": work})  # as `python -m nbkit` is run
     sys.excepthook(KeyError, caught.value, caught.value.__traceback__)
     ((kind, place),) = shown
-    names = []
+    frames = []
     while place is not None:
-        names.append(place.tb_frame.f_code.co_name)
+        frames.append((place.tb_frame.f_code.co_filename, place.tb_frame.f_code.co_name))
         place = place.tb_next
-    assert (kind, names) == (KeyError, ["<module>", "fail"])
+    bad = str(package / "bad.py")
+    assert (kind, frames) == (KeyError, [*above, (bad, "<module>"), (bad, "fail")])
 
 
 def test_a_script_that_is_no_python_is_shown_without_any_frame(package: Path) -> None:

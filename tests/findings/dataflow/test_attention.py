@@ -10,7 +10,7 @@ from tests.findings.dataflow.steps import found
 B, H, T, S, D = 2, 3, 6, 5, 4
 Q, K, V = (torch.randn(B, H, T, D, requires_grad=True) for _ in range(3))
 OTHER = torch.randn(B, H, S, D)
-FLAT, CLUSTERS = torch.randn(B, T, D), nn.Linear(D, S)
+FLAT, CLUSTERS, ASSIGNING = torch.randn(B, T, D), nn.Linear(D, S), nn.Linear(D, T)
 MASK, BIAS = torch.zeros(T, T), torch.randn(H, T, T)
 
 
@@ -172,6 +172,8 @@ RIGHT = {
     "fused": lambda: F.scaled_dot_product_attention(Q, K, V).sum(),
     "multi-head": lambda: nn.MultiheadAttention(D, 2)(FLAT, FLAT, FLAT)[0].sum(),
     "a map": lambda: torch.randn(2, 4, 5, 5).softmax(1).argmax(1),
+    "weights that are no scores": lambda: attend((torch.randn(B, H, T, T) * Q[..., :1]).softmax(-2)),
+    "a layer that assigns": lambda: attend(ASSIGNING(Q).softmax(-2)),
     "one mask": lambda: attend((scores() + MASK).softmax(-1)),
     "a mask and a bias": lambda: attend((scores() + BIAS + MASK).softmax(-1)),
     "two parts of a bias": lambda: attend((scores() + BIAS[0] + BIAS[1]).softmax(-1)),

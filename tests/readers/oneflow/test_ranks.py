@@ -20,6 +20,7 @@ def test_modules_of_mixed_ranks_are_called_by_all_of_them(tmp_path):
     mixed = [record for pair in zip(logs.built(thread=7), logs.built(thread=8), strict=True) for record in pair]
     trace = logs.read(tmp_path, logs.text(mixed))
     assert counts(trace.nodes["graph"]) == {"Net_0 traced": 7, "Net_0 #2 traced": 7}
+    assert [one["class"] for one in trace.meta["oneflow"]["graphs"]] == ["Net", "Net"]  # as their stages say
     assert trace.modules["calls"].tolist() == [2, 2]
     assert trace.meta["notes"] == [
         "Module lines name no rank: calls of modules are those of all ranks whose lines are mixed."

@@ -62,6 +62,9 @@ def test_attributes_keep_their_kinds(trace):
     assert found["model.fc-matmul-0"]["input_sbp"] == [["B"], ["B"]]
     assert found["model.fc-add_n-3"]["lists"] == [[0, 1]]
     assert found["_Net_0_input.0.0_x"]["scope_symbol_id"] == 5
+    traced = trace.nodes[trace.nodes["graph"] == "Net_0 traced"]
+    lies = {name: held.get("sbp") for name, held in zip(traced["name"], attributes(traced), strict=True)}
+    assert (lies["_Net_0_input.0.0_x"], lies["model.fc.weight"], lies["reduce_sum-1"]) == (["S(0)"], ["B"], None)
 
 
 def test_modules_and_meta(trace):

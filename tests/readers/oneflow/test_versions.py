@@ -206,3 +206,4 @@ def test_tensors_of_the_first_versions(tmp_path):
     )
     trace = logs.read(tmp_path, f"(MODULE:m:M())\n(PARAMETER:m.w:{text})\n(BUFFER:m.b:{text})\n")
     assert trace.modules[["params", "param_bytes", "buffer_bytes"]].to_numpy().tolist() == [[8, 32, 32]]
+    assert trace.complete  # the last tensor ends in the line that it begins in

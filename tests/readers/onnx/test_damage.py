@@ -49,6 +49,9 @@ def test_texts_that_are_not_utf_8_are_kept_as_far_as_they_are(tmp_path):
     trace = read(data, tmp_path)
     assert trace.nodes["name"][2] == "/m\ufffd\ufffdel/Mul"
     assert trace.meta["notes"][0].startswith("1 texts are not UTF-8")
+    trace = read(data.replace(b"MatMul", b"M\xf4tMul").replace(b"\x0a\x01h", b"\x0a\x01\xf4"), tmp_path)
+    assert trace.nodes["op"][2] == "M\ufffdtMul"
+    assert trace.meta["notes"][0].startswith("3 texts are not UTF-8")  # of a list too: what a node reads
 
 
 def test_changed_bytes_give_a_trace_or_the_one_error(tmp_path):
@@ -105,6 +108,7 @@ def test_odd_names_and_values_are_text(tmp_path):
     assert trace.nodes["op"].dropna().tolist() == ["Relu", f"{name}.Strange"]
     assert trace.edges["src"].isna().tolist() == [False, False, True, False]
     assert trace.graph_tensors["numel"].isna().all()
+    assert trace.meta["notes"][0].startswith(f"The file has ops of {name!r}, but does not say of which version")
 
 
 def test_old_files_name_initializers_as_inputs_and_tensors_may_lie_about_their_size(tmp_path):

@@ -9,7 +9,7 @@ import pytest
 from torch import nn
 
 from nbkit.verbs.options.docstrings import Doc, read
-from nbkit.verbs.options.generated import add_options, option_names
+from nbkit.verbs.options.generated import Option, add_options, option_names
 
 
 def verb(
@@ -101,6 +101,20 @@ def test_options_read_what_the_annotations_allow() -> None:
     assert [type(options[name]) for name in ("sample", "share")] == [int, float]
     assert parsed("--sample=0.5")["sample"] == 0.5
     assert parsed("--path=a.html")["path"] == Path.cwd() / "a.html"
+
+
+def test_an_option_may_be_read_in_another_way_and_under_another_name() -> None:
+    parser = argparse.ArgumentParser()
+    special = {
+        "count": Option(read=str, metavar="N:M", help="which"),
+        "path": Option(("-p", "--place")),
+    }
+    add_options(parser, verb, special, leave_out=["share"])
+    options = vars(parser.parse_args(["--count=2:5", "-p", "a.html"]))
+    assert (options["count"], options["path"]) == ("2:5", Path.cwd() / "a.html")
+    assert "share" not in options
+    shown = " ".join(parser.format_help().split())
+    assert "--count N:M which " in shown and "-p FILE, --place FILE where it goes" in shown
 
 
 @pytest.mark.parametrize("word", ["--kind=max", "--sample=many", "--count=1.5", "--share=x"])

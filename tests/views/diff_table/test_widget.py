@@ -59,6 +59,8 @@ def test_what_is_unlinked_stays_apart() -> None:
     link_differences(differences, table)()
     differences.selected_row = 3
     assert table.selected_op_id is None
+    table.selected_op_id = 5
+    assert differences.selected_row == 3
 
 
 def test_tables_of_two_traces_are_not_linked() -> None:

@@ -44,6 +44,7 @@ def test_the_static_stack_has_the_same_layers() -> None:
     named = [text.get_text() for text in axes.get_legend().get_texts()]
     assert named == [line.name for line in plot_memory(layers()).data][::-1]
     assert axes.get_title(loc="left").startswith("Memory on cpu: peak 21.2 KiB")
+    assert {text.get_text() for text in axes.texts} == {"forward", "backward", "optimizer"}
     (peak,) = (line for line in axes.lines if line.get_xdata()[0] == line.get_xdata()[1])
     assert peak.get_xdata()[0] == nbkit.memory_peaks(layers().memory)["op_id"][0]
 
@@ -80,11 +81,13 @@ def test_the_whole_is_that_of_the_step_and_layers_are_one_box() -> None:
 
 def test_the_icicle_has_a_box_for_each_row_below_what_holds_it() -> None:
     (boxes,) = plot_cost(layers()).data
-    patches = draw_cost(layers()).axes[0].patches
+    axes = draw_cost(layers()).axes[0]
+    patches = axes.patches
     assert sorted(patch.get_width() for patch in patches) == sorted(boxes.values[1:])
     rows = defaultdict(list)
     for patch in patches:
         rows[round(patch.get_y() + 0.46)].append((patch.get_x(), patch.get_x() + patch.get_width()))
+    assert axes.get_ylim() == (len(rows) - 0.5, -0.5) and axes.get_xlim()[1] == max(rows[0])[1]  # the whole is above
     for depth in range(1, len(rows)):
         holders = rows[depth - 1]
         assert all(any(a <= x and y <= b + 1e-6 for a, b in holders) for x, y in rows[depth])

@@ -15,6 +15,8 @@ def test_each_metric_has_its_own_axes_loss_first() -> None:
     figure = plot_metrics(trace)
     assert [line.name for line in figure.data] == ["&lt;b&gt;total_loss $x$", "lr"]
     assert [line.yaxis for line in figure.data] == ["y", "y2"]
+    assert (figure.layout.xaxis.title.text, figure.layout.xaxis2.title.text) == ("", "step")
+    assert plot_metrics(logged("lr")).layout.xaxis.title.text == "step"
     assert [axes.get_ylabel() for axes in draw_metrics(trace).axes] == [r"<b>total_loss \$x\$", "lr"]
 
 

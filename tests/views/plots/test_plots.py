@@ -67,7 +67,9 @@ def test_modules_of_a_timeline_hold_the_python_between_their_ops() -> None:
 
 
 def test_memory_is_a_step_line_per_device_with_its_peak() -> None:
-    (line,) = plot_memory(timed_trace()).data
+    figure = plot_memory(timed_trace())
+    (line,) = figure.data
+    assert figure.layout.showlegend and figure.layout.yaxis.title.text == "allocated (MiB)"
     assert (line.name, line.line.shape) == ("cpu, peak 2.50 KiB", "hv")
     assert list(line.x) == [0.001, 0.008, 0.05]
     assert list(line.y) == [512 / 2**20, 2560 / 2**20, 512 / 2**20]

@@ -125,6 +125,17 @@ def test_a_model_is_made_on_shapes():
     assert table["param_bytes"].sum() == 4 * (weights + 4096 * 32000 + 5 * 4096)
 
 
+def test_a_model_that_runs_while_it_is_made_has_the_same_table():
+    """As one does that asks its first layers how wide the next is to be."""
+
+    def made():
+        layers = nn.Sequential(nn.Conv2d(1, 2, 3), nn.Flatten())
+        return nn.Sequential(layers, nn.Linear(layers(torch.ones(1, 1, 4, 4)).shape[1], 3))
+
+    model, x = nn.Sequential(nn.Sequential(nn.Conv2d(1, 2, 3), nn.Flatten()), nn.Linear(8, 3)), torch.ones(2, 1, 4, 4)
+    assert nbkit.cost_table(made, x).equals(nbkit.cost_table(model, x))
+
+
 def test_an_op_without_a_rule_makes_its_row_null():
     @torch.library.custom_op("tabled::twice", mutates_args=())
     def twice(x: torch.Tensor) -> torch.Tensor:

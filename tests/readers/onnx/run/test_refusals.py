@@ -24,7 +24,7 @@ def test_results_before_a_node_that_fails_are_there():
     ]
     execution = onnx_execution(model(nodes, [X], "lost", {"w": floats(3, 3)}), [floats(4, 2)])
     assert [result.name for result in execution.results] == ["x", "w", "a", "other"]
-    assert execution.outputs == {}
+    assert (execution.outputs, execution.notes) == ({}, ())  # what needs the node fails with it
     assert execution.error.startswith("onnxruntime cannot run the node 'product' (MatMul): ")
     assert "imension" in execution.error
     assert "\n" not in execution.error
@@ -45,6 +45,15 @@ def test_nodes_without_names_are_named_by_what_they_make():
     nodes = [node("Neg", "x", "a"), node("Reshape", "a s", "r")]
     execution = onnx_execution(model(nodes, [X], "r", {"s": np.array([5])}), [floats(3, 2)])
     assert execution.error.startswith("onnxruntime cannot run the node 'r' (Reshape): ")
+
+
+def test_where_the_first_node_fails_when_it_runs_there_are_the_inputs():
+    shape = value("s", [2], TensorProto.INT64)
+    execution = onnx_execution(
+        model([node("Reshape", "x s", "y", name="bad")], [X, shape], "y"), [floats(3, 2), np.array([4, 4])]
+    )
+    assert list(named(execution)) == ["x", "s"]
+    assert execution.error.startswith("onnxruntime cannot run the node 'bad' (Reshape): ")
 
 
 def test_a_failure_without_a_node_is_traced_to_it():
@@ -120,6 +129,16 @@ def test_what_cannot_be_optimized_is_refused():
     bad = model([node("Neg", "x", "a"), node("Swirl", "a", "y")], [X], "y")
     with pytest.raises(OptionError, match=r"cannot run the node 'y' \(Swirl\)"):
         onnx_execution(bad, [floats(1, 2)], optimized="basic")
+
+
+def test_a_branch_that_returns_what_is_outside_fails_as_onnxruntime_says():
+    then = helper.make_graph([], "then", [], [value("w", [2])])
+    other = helper.make_graph([node("Neg", "x", "e")], "else", [], [value("e", [2])])
+    nodes = [node("Abs", "x", "a"), node("If", "flag", "y", then_branch=then, else_branch=other)]
+    inputs = [value("x", [2]), value("flag", [], TensorProto.BOOL)]
+    execution = onnx_execution(model(nodes, inputs, "a y", {"w": floats(2)}), [floats(2), True])
+    assert list(named(execution)) == ["x", "flag", "w", "a"]
+    assert "Subgraph output (w) is an outer scope value being returned directly" in execution.error
 
 
 def test_a_newer_format_is_refused():

@@ -49,6 +49,11 @@ def test_names_may_hold_anything(name):
     assert (operation.type, operation.damage) == ("relu", None)
 
 
+def test_an_operation_in_the_text_of_an_attribute_is_text():
+    operation, _ = parse("y = f(inputs=[x], code = {Out=['b']} = add(inputs={X=['c']}, axis = 1))")
+    assert (operation.type, operation.outputs, operation.inputs) == ("f", [(None, ["y"])], [(None, ["x"])])
+
+
 def test_what_stands_before_is_given_back():
     assert parse("1122{{Out=['a']} = f(inputs={}, )")[1] == "1122{"
 

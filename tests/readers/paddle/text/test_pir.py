@@ -31,6 +31,12 @@ def test_types(text, expected):
     assert (variable.type, variable.shape, variable.dtype) == expected
 
 
+def test_a_type_of_a_distributed_tensor_says_how_it_lies():
+    variable = typed("%0", "pd_dist.tensor<4x8xf32, mesh_shape:[2],dims_mappings:[-1,0],partial:false>")
+    layout = {"mesh_shape": [2], "dims_mappings": [-1, 0], "partial": False}
+    assert (variable.shape, variable.attributes) == ((4, 8), {"dist_attr": layout})
+
+
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
@@ -169,6 +175,13 @@ def test_an_operation_without_operands_is_damaged(read):
     assert (found["id"], found["damaged"]) == (7, "its operands cannot be read")
     (skipped,) = trace.meta["skipped_lines"]
     assert skipped["reason"] == "its operands cannot be read"
+
+
+def test_what_stands_before_an_operation_is_said(read):
+    trace = read(PIR.replace("    (%4) = ", "saved at 7    (%4) = "))
+    assert operations(trace) == operations(read(PIR))
+    reason = "stands before an operation, which was read without it"
+    assert trace.meta["skipped_lines"] == [{"line": 6, "text": "saved at 7", "reason": reason}]
 
 
 @pytest.mark.parametrize("prefix", ["INFO 1: ", "> "])

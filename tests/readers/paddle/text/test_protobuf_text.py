@@ -102,11 +102,26 @@ def test_attributes_of_a_variable_are_its_own(read):
     assert [name for name, row in found.items() if row["attributes"].get("stage") == 3] == ["w"]
 
 
+def test_variables_and_operations_have_the_lines_where_they_begin(read):
+    lines = PROTOBUF.split("\n")
+    nodes = read(PROTOBUF).nodes[lambda nodes: nodes["kind"] != "output"]
+    begins = {"op": "  ops {", "input": "  vars {", "parameter": "  vars {", "buffer": "  vars {"}
+    assert [lines[line - 1] for line in nodes["line"]] == [begins[kind] for kind in nodes["kind"]]
+    assert len(set(nodes["line"])) == len(nodes)
+
+
 def test_a_record_that_lost_its_end_costs_no_other(read):
     trace = read(PROTOBUF.replace('    type: "mean"\n', '    type: "mean"\n    attrs {\n      name: "cut"\n'))
     assert [row["op"] for row in operations(trace)] == ["mul", "mean", "mul_grad", "sgd"]
     assert [row["reason"] for row in trace.meta["skipped_lines"]] == ["its record is cut"]
     assert attributes(trace, "mean")["damaged"] == "its record is cut"
+
+
+def test_a_program_whose_second_block_is_cut_is_not_complete(read):
+    second = PROTOBUF.replace("idx: 0", "idx: 1", 1).replace("parent_idx: -1", "parent_idx: 0", 1)
+    assert read(PROTOBUF + second).complete
+    trace = read(PROTOBUF + second[: second.rindex("  ops {")])
+    assert ([row["operations"] for row in trace.meta["paddle"]["blocks"]], trace.complete) == ([4, 3], False)
 
 
 def test_one_end_too_many_costs_no_record(read):

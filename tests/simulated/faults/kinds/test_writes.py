@@ -49,3 +49,5 @@ def test_a_buffer_that_nobody_cleared(device):
     x = torch.ones(2, device="sim")
     with device.planted(Fault("mul", "unzeroed_buffer")):
         assert [(x * factor)[0].item() for factor in (2, 3, 4)] == [2.0, 5.0, 7.0]
+    message = obstacle(device, "argmax", "unzeroed_buffer", torch.argmax, torch.ones(2, 3))
+    assert message == "aten.argmax.default has no floating-point result"
