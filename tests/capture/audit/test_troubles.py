@@ -4,11 +4,12 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from nbkit.capture.audit import observer
+from nbkit.capture.audit import models, observer
+from nbkit.capture.audit.measures import measured_gradient
 from tests.capture.audit.right.shared import Net, batch
 from tests.capture.audit.test_wrong_cases import audited
 
-FLOAT8 = torch.float8_e4m3fn  # torch can neither count its elements nor add them up
+FLOAT8 = torch.float8_e4m3fn  # torch cannot add up its elements
 
 
 class Eight(nn.Module):
@@ -57,7 +58,20 @@ def troubles(trace) -> dict[str, int]:
     return {reason: count for reason, count in trace.meta["skipped"].items() if "API calls" not in reason}
 
 
-def test_gradients_that_cannot_be_measured_are_counted() -> None:
+def test_gradients_in_float8_are_measured() -> None:
+    model = Eight()
+    trace = audited(lambda _: model(torch.ones(1, 2)).sum().backward())
+    assert troubles(trace) == {} and model.scale.grad.dtype is FLOAT8
+    assert trace.parameters.loc[0, ["name", "gradient"]].tolist() == ["scale", "finite"]
+
+
+def test_gradients_that_cannot_be_measured_are_counted(monkeypatch) -> None:
+    def measured(gradient):
+        if gradient is not None and gradient.dtype is FLOAT8:
+            raise NotImplementedError("a dtype without kernels")
+        return measured_gradient(gradient)
+
+    monkeypatch.setattr(models, "measured_gradient", measured)
     model = Eight()
     optimizer = Widening([model.scale])
 
