@@ -1,6 +1,6 @@
 """Holds captured calls: the values of single calls of ops, as plain bytes and numbers."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -69,7 +69,7 @@ class CapturedCall:
         return next((result for result in self.results if (result.role, result.position) == (role, position)), None)
 
 
-def contiguous(shape: tuple[int, ...]) -> tuple[int, ...]:
+def contiguous(shape: Sequence[int]) -> tuple[int, ...]:
     """Returns the strides of a tensor that lies in memory row by row."""
     strides, step = list[int](), 1
     for size in reversed(shape):

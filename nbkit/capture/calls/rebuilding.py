@@ -14,6 +14,7 @@ from nbkit.capture.calls.encode import NAMED, Items, decoded
 from nbkit.errors import TraceError, first_line
 from nbkit.numerics.precision import Array
 from nbkit.trace.calls.layout import Record
+from nbkit.trace.captured_values import contiguous
 
 Content = Callable[[object], Array]
 # What a record that is not as it was written raises where it is read.
@@ -111,7 +112,7 @@ class BuiltCall:
         if "parts" in entry:
             return self._sparse(entry, [self._tensor(self._part(part), storage_of) for part in entry["parts"]])
         storage = storage_of(_size(entry["storage"]))
-        stride = [_size(step) for step in entry["stride"]] if "stride" in entry else _contiguous(shape)
+        stride = [_size(step) for step in entry["stride"]] if "stride" in entry else [*contiguous(shape)]
         offset = _size(entry.get("offset", 0))
         _check_inside(storage.numel(), dtype, shape, stride, offset)
         tensor = _laid_out(storage, dtype, shape, stride, offset)
@@ -183,11 +184,3 @@ def _size(value: Any) -> int:
     if not isinstance(value, int) or isinstance(value, bool) or value < 0:
         raise ValueError(f"{value!r} is no size")
     return value
-
-
-def _contiguous(shape: list[int]) -> list[int]:
-    strides, step = list[int](), 1
-    for size in reversed(shape):
-        strides.append(step)
-        step *= max(size, 1)
-    return strides[::-1]

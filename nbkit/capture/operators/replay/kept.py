@@ -8,10 +8,10 @@ from torch import Tensor
 
 from nbkit.capture.calls.encode import NAMED
 from nbkit.capture.calls.rebuilding import refusing
+from nbkit.capture.diff.mode import role_of
 from nbkit.capture.diff.pair import flat
 from nbkit.capture.operators.replay.result import Result
 from nbkit.capture.operators.replay.run import Ran
-from nbkit.capture.replay.copies import all_tensors
 from nbkit.capture.replay.op_traits import written_tensors
 from nbkit.capture.replay.reference import Results
 from nbkit.numerics.precision import Array
@@ -39,11 +39,8 @@ def _places(ran: Ran) -> Iterator[tuple[tuple[str, int], Tensor]]:
     """Yields the tensors that opdiff compares, with role and position."""
     arguments = ran.built.args, ran.built.kwargs
     results = Results(ran.out, written_tensors(ran.traits, *arguments), ran.traits.values)
-    for position, tensor in enumerate(results.outputs):
-        yield ("output", position), tensor
-    inputs = all_tensors(*arguments)
-    for tensor in results.written:
-        yield ("input", next(number for number, other in enumerate(inputs) if other is tensor)), tensor
+    for index, tensor in enumerate(results.all):
+        yield role_of(results, index, arguments), tensor
 
 
 def _compared(ran: Ran, place: tuple[str, int], actual: Tensor, entry: Record) -> Result:
