@@ -127,6 +127,17 @@ def test_ops_read_what_was_written(step: Callable[[Tensor], Tensor]) -> None:
     runs_from_inputs(execution)
 
 
+def test_an_op_reads_the_tensor_it_was_given_not_a_later_one_of_the_same_elements() -> None:
+    def step(x: Tensor) -> Tensor:
+        first = x.exp()
+        later = first.detach()
+        return (first * 2) + (later * 3)
+
+    execution = torch_execution(step, (torch.ones(2, 3),))
+    first, later = one(execution, "exp").result_id, one(execution, "detach").result_id
+    assert (one(execution, "mul").sources, one(execution, "mul_1").sources) == ((first,), (later,))
+
+
 def test_an_op_in_place_makes_a_new_result_and_a_view_of_it_another() -> None:
     execution = torch_execution(adds_to, (torch.ones(2, 3),))
     rows = [(result.name, result.sources, result.op) for result in execution.results]

@@ -112,6 +112,19 @@ def test_beside_another_run_local_and_propagated_errors_are_told_apart():
     assert trace.meta["against"] == "cpu:float64"
 
 
+def test_beside_another_run_gradients_have_local_and_propagated_errors_too():
+    """A fault of one layer's backward is local there, and propagated in what the layers before it are given."""
+    model, x = layers(), torch.randn(5, 6)
+    step = lambda: model(x).square().sum().backward()  # noqa: E731
+    trace = with_fault(step, "aten.gelu_backward.default", scaled, level="module", against="cpu:float64")
+    gradients = trace.diffs[trace.diffs["phase"] == "backward"]
+    errors = gradients.groupby("module")[["local_error", "propagated_error", "total_error"]].max()
+    assert errors.loc["2", "local_error"] == pytest.approx(1e-4, rel=0.01)
+    assert (errors.loc[["3", "4", "5"]] < 1e-6).all(axis=None)
+    assert (errors.loc[["0", "1"], "propagated_error"] > 1e-5).all()
+    assert (errors.loc[["0", "1"], "local_error"] < 1e-6).all()
+
+
 def test_a_fault_on_a_gradient_of_the_step_is_found_in_training():
     """Whole steps: loss, optimizer and checkpoints around the modules."""
     model = MODELS["conv"]()
