@@ -226,7 +226,8 @@ class CallTaker:
         # One that is given twice, as in exp(x, out=x), is read as well.
         given = Counter(map(id, all_tensors(args, kwargs))) - Counter(map(id, written))
         read = {taken.number(one) for one in _dense(all_tensors(args, kwargs)) if id(one) in given}
-        return {taken.number(tensor) for tensor in _dense(written)} - read
+        # A sparse one is made again of indices that fit.
+        return {taken.number(one) for one in _dense([one for one in written if one.layout is torch.strided])} - read
 
     def _take_results(self, taken: Taken, written: list[Tensor], known: int) -> None:
         if taken.traits.packet in UNINITIALISED or taken.traits.packet in RESHAPING:

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
+from nbkit.capture.frames.string_columns import texts
 from nbkit.schema import CAPTURES
 from nbkit.trace.calls.reading import PLACE_COLUMNS
 
@@ -36,18 +37,19 @@ class CapturedRows:
 
     def frame(self, ops: pd.DataFrame, op_ids: np.ndarray) -> pd.DataFrame:
         """Returns the frame; `op_ids` are rows of `ops` by slot, -1 for a call that has none."""
-        ids = op_ids[np.asarray(self.slots, np.int64)] if len(self) else np.zeros(0, np.int64)
-        columns = {name: ops[name].array.take(ids, allow_fill=True) for name in PLACE_COLUMNS[1:]}
+        ids = op_ids[np.array(self.slots, np.int64)]
+        columns = {name: ops[name].array.take(ids, allow_fill=True) for name in ("op", *PLACE_COLUMNS[1:])}
+        own, raised = texts(self.ops), {"raised": [*map(self.raised.get, range(len(self)))]} if self.raised else {}
         # Autograd calls some ops that torch's observer does not report: they stand in the op that they follow.
-        is_own = ops["op"].array.take(ids, allow_fill=True) == np.array(self.ops, dtype=object)
+        is_own = np.asarray(columns["op"] == own, bool)
         return CAPTURES.frame(
             {
-                "op_id": np.where(np.asarray(is_own, bool), ids, -1),
-                "op": self.ops,
                 **columns,
-                "call": self.numbers,
-                "record": range(len(self)),
-                "raised": [self.raised.get(row) for row in range(len(self))],
+                "op_id": np.where(is_own, ids, -1),
+                "op": own,
+                "call": np.array(self.numbers, np.int64),
+                "record": np.arange(len(self)),
+                **raised,
             }
         )
 

@@ -32,7 +32,7 @@ from nbkit.errors import TraceError, first_line
 from nbkit.patterns import Patterns
 from nbkit.trace.atomic_write import why_not
 from nbkit.trace.calls.layout import Record
-from nbkit.trace.calls.shards import checksums
+from nbkit.trace.calls.shards import write_contents
 from nbkit.trace.calls.writing import CallWriter, FullError
 from nbkit.trace.trace import Trace
 
@@ -73,8 +73,8 @@ class Capturing(Interceptor):
         state = call_state()
         head = {"created": now_text(), "versions": versions(), "machine": machine_text(), "state": state}
         library: Any = recording.native if self.is_observing(recording) else None
-        sums = checksums if library is None else library.checksums
-        self.writer = CallWriter(self.folder, head, self.max_bytes, sums)
+        write = write_contents if library is None else library.write_contents
+        self.writer = CallWriter(self.folder, head, self.max_bytes, write)
         self.contents = self._contents(library)
         self.taker = CallTaker(self.contents, state)
         self.rows = CapturedRows()

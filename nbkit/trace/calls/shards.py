@@ -12,13 +12,24 @@ import numpy as np
 # Contents wait together for a file of this size; larger ones have files of their own.
 BLOCK = 16 * 2**20
 
-# Returns the CRC-32 of each of the contents of a block, by where they end.
-Checksums = Callable[[memoryview, Sequence[int]], list[int]]
+# Writes contents that follow each other in a block as a safetensors file: path, number of the first, block, where each
+# ends. Returns the length of what the file begins with. Raises OSError.
+WriteContents = Callable[[Path, int, memoryview, Sequence[int]], int]
 
 
-def checksums(block: memoryview, ends: Sequence[int]) -> list[int]:
-    """Returns the CRC-32 of each of the contents that follow each other in a block, by where they end."""
-    return [crc32(block[start:end]) for start, end in zip((0, *ends), ends, strict=False)]
+def write_contents(path: Path, first: int, block: memoryview, ends: Sequence[int]) -> int:
+    """Writes a file of contents, whole or not at all: WriteContents, which the library does without Python's lock."""
+    checksums = [crc32(block[start:end]) for start, end in zip((0, *ends), ends, strict=False)]
+    head, partial = shard_head(first, ends, checksums), path.with_suffix(".part")
+    try:
+        with partial.open("wb") as file:
+            file.write(head)
+            file.write(block[: ends[-1] if ends else 0])
+        os.replace(partial, path)
+    except OSError:
+        partial.unlink(missing_ok=True)
+        raise
+    return len(head)
 
 
 class Shard:
@@ -55,20 +66,12 @@ class Shard:
             self._contents = memoryview(mapped)[self._head_bytes :]
         return self._contents[start:end]
 
-    def write(self, checksums: Checksums) -> memoryview:
+    def write(self, write: WriteContents) -> memoryview:
         """Writes the file, whole or not at all; returns the block, which is free then. Raises OSError."""
-        block, partial = self._block, self.path.with_suffix(".part")
+        block = self._block
         assert block is not None
-        head = shard_head(self.first, self.ends, checksums(block, self.ends))
-        try:
-            with partial.open("wb") as file:
-                file.write(head)
-                file.write(block[: self.size_bytes])
-            os.replace(partial, self.path)
-        except OSError:
-            partial.unlink(missing_ok=True)
-            raise
-        self._head_bytes, self._block = len(head), None
+        self._head_bytes = write(self.path, self.first, block, self.ends)
+        self._block = None
         return block
 
 

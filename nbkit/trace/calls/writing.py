@@ -1,6 +1,5 @@
 """Writes captured calls into a folder while the step runs: values first, then the records that name them."""
 
-import json
 import os
 from collections import deque
 from collections.abc import Mapping
@@ -15,7 +14,7 @@ from nbkit.errors import TraceError
 from nbkit.numerics.precision import Array
 from nbkit.trace.atomic_write import why_not, writing
 from nbkit.trace.calls.layout import CALLS, FORMAT, HEAD, PLACES, SHARD, VERSION, Record, encode, line_of_text
-from nbkit.trace.calls.shards import Checksums, Shard, Shards, checksums
+from nbkit.trace.calls.shards import Shard, Shards, WriteContents, write_contents
 
 # A process that is killed loses the calls of so many seconds at most.
 EVERY_S = 1.0
@@ -30,12 +29,13 @@ class FullError(Exception):
 class CallWriter:
     """Writes one folder of at most `max_bytes`, in a thread; after a crash at any time it holds whole calls only.
 
-    `checksums` gives the checksums of a block of contents. Raises TraceError if the folder holds something else or
-    cannot be written to.
+    `write` writes a file of contents. Raises TraceError if the folder holds something else or cannot be written to.
     """
 
-    def __init__(self, folder: Path, head: Mapping[str, Any], max_bytes: int, checksums: Checksums = checksums) -> None:
-        self.folder, self.max_bytes, self.checksums = folder, max_bytes, checksums
+    def __init__(
+        self, folder: Path, head: Mapping[str, Any], max_bytes: int, write: WriteContents = write_contents
+    ) -> None:
+        self.folder, self.max_bytes, self.write_contents = folder, max_bytes, write
         self.size_bytes = 0
         self.written_calls = 0  # that are on the disk
         self._lines: list[bytes] = []
@@ -48,7 +48,7 @@ class CallWriter:
         _cleared(folder)
         self.shards = Shards(folder)
         with writing(folder / HEAD, "captured calls") as file:
-            json.dump({"format": FORMAT, "version": VERSION, **head}, file, indent=1)
+            file.write(encode({"format": FORMAT, "version": VERSION, **head}))
 
     def put(self, data: Array) -> str:
         """Returns the name of a content, in uint8, which is stored unless it is there. Raises FullError, OSError."""
@@ -114,9 +114,11 @@ class CallWriter:
             raise self._error
 
     def close(self, places: Mapping[str, Any]) -> None:
-        """Writes where the calls that are written stood in the step. Raises TraceError."""
-        with writing(self.folder / PLACES, "captured calls") as file:
-            file.write(encode(places))
+        """Writes where the calls that are written stood in the step; a reader does without. Raises TraceError."""
+        try:
+            (self.folder / PLACES).write_text(encode(places), encoding="utf-8")
+        except OSError as error:
+            raise TraceError(f"Cannot write captured calls to {self.folder}: {why_not(self.folder, error)}") from error
 
     def _write(self, shard: Shard | None, lines: list[bytes]) -> None:
         """Writes contents, and then the calls that name them; nothing any more after an error. Runs in the thread."""
@@ -124,7 +126,7 @@ class CallWriter:
             return
         try:
             if shard is not None:
-                self.shards.give_back(shard.write(self.checksums))
+                self.shards.give_back(shard.write(self.write_contents))
             if lines:
                 with (self.folder / CALLS).open("ab") as file:
                     file.write(b"".join(lines))
@@ -150,5 +152,6 @@ def _cleared(folder: Path) -> None:
         for file in folder.iterdir():
             if file.name in (CALLS, PLACES) or SHARD.fullmatch(file.name) or file.suffix == ".part":
                 file.unlink()
+        (folder / HEAD).unlink(missing_ok=True)  # last: without it nobody knows what the rest is
     except (OSError, ValueError) as error:  # ValueError: a name with a zero byte
         raise TraceError(f"Cannot write captured calls to {folder}: {why_not(folder, error)}") from error

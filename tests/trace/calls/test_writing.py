@@ -10,7 +10,7 @@ from safetensors.numpy import load_file
 
 from nbkit.trace.calls import shards, writing
 from nbkit.trace.calls.layout import CALLS
-from nbkit.trace.calls.shards import BLOCK, checksums
+from nbkit.trace.calls.shards import BLOCK, write_contents
 from nbkit.trace.calls.writing import EVERY_S, CallWriter
 
 
@@ -65,7 +65,7 @@ def test_the_step_waits_when_the_disk_is_slower(tmp_path, monkeypatch):
     def slow(*arguments):
         begun.set()
         written.wait(60)
-        return checksums(*arguments)
+        return write_contents(*arguments)
 
     writer = CallWriter(tmp_path / "calls", {}, 2**30, slow)
     writer.put(np.zeros(100, np.uint8))

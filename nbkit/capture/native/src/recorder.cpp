@@ -3,7 +3,7 @@
 #include <memory>
 
 #include "api_calls.h"
-#include "calls/checksums.h"
+#include "calls/write_contents.h"
 #include "line_log.h"
 #include "values/metrics.h"
 #include "observing.h"
@@ -100,5 +100,5 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, module) {
   module.def("begin_lines", &begin_lines);
   module.def("end_lines", &end_lines);
   module.def("measure", &measured_pair);
-  module.def("checksums", &checksums);
+  module.def("write_contents", &write_contents);
 }

@@ -4,10 +4,13 @@ import re
 from array import array
 from collections import Counter
 from contextlib import suppress
+from errno import EISDIR, ENOENT
+from itertools import pairwise
 from zlib import crc32
 
 import pytest
 import torch
+from safetensors.numpy import load_file
 from torch import nn
 from torch.utils.checkpoint import checkpoint
 
@@ -16,21 +19,41 @@ from bench.captured.counted import calls
 from nbkit.capture.calls.rebuilding import BuiltCall
 from nbkit.capture.native.library import library
 from nbkit.capture.operators.capturing import Capturing
-from nbkit.capture.operators.observed_calls import CAUGHT
+from nbkit.capture.operators.observed_calls import CAUGHT, ObservedCalls
 from nbkit.trace.calls.reading import CallFolder
-from nbkit.trace.calls.shards import checksums
+from nbkit.trace.calls.shards import write_contents
 from tests.capture.operators.folders import captured, problems, records, training_step
 
 pytestmark = pytest.mark.skipif(library() is None, reason="torch's observer needs the native recorder")
 
 
-@pytest.mark.parametrize("ends", [[], [0], [1, 1, 5], [16, 100, 4195, 70_000], [70_000]])
-def test_checksums_of_contents_are_those_of_zlib(ends):
-    block = memoryview(bytes(range(256)) * 300)
-    assert library().checksums(block, array("q", ends)) == checksums(block, ends)
-    assert len(checksums(block, ends)) == len(ends) and (
-        not ends or checksums(block, ends)[0] == crc32(block[: ends[0]])
+@pytest.mark.parametrize("ends", [[], [0], [0, 1], [1, 1, 5], [16, 100, 4195, 70_000], [70_000]])
+def test_the_library_writes_contents_as_python_does(tmp_path, ends):
+    block, paths = (
+        memoryview(bytes(range(256)) * 300),
+        [tmp_path / name / "v.safetensors" for name in ("a", "\u00e4 b")],
     )
+    for path, write in zip(paths, (write_contents, library().write_contents), strict=True):
+        path.parent.mkdir()
+        head_bytes = write(path, 7, block, array("q", ends))
+        assert path.stat().st_size == head_bytes + (ends[-1] if ends else 0)
+        assert [file.name for file in path.parent.iterdir()] == ["v.safetensors"]
+    assert paths[0].read_bytes() == paths[1].read_bytes()
+    names = [f"{number}-{crc32(block[start:end]):08x}" for number, (start, end) in enumerate(pairwise([0, *ends]), 7)]
+    assert sorted(load_file(paths[1])) == sorted(names)
+
+
+@pytest.mark.parametrize("writer", ["python", "library"])
+@pytest.mark.parametrize("is_there", [False, True])
+def test_contents_that_cannot_be_written_leave_nothing(tmp_path, writer, is_there):
+    write = write_contents if writer == "python" else library().write_contents
+    path = tmp_path / "calls" / "v.safetensors"
+    if is_there:
+        path.mkdir(parents=True)  # a folder has the name
+    with pytest.raises(OSError) as caught:
+        write(path, 0, memoryview(b"1234"), array("q", [4]))
+    assert caught.value.errno == (EISDIR if is_there else ENOENT)
+    assert not path.with_suffix(".part").exists()
 
 
 def recurrent():
@@ -98,6 +121,29 @@ def draws():
     return step
 
 
+def sparse_layouts():
+    # Where places meet, results have memory that nothing has written to.
+    indices, others = torch.tensor([[0, 3, 1, 1], [2, 0, 2, 1]]), torch.tensor([[0, 3, 2, 1], [1, 1, 0, 0]])
+    dense, square = torch.randn(3, 5, requires_grad=True), torch.arange(16.0).view(4, 4)
+    compressed = [square.to_sparse_csr(), square.to_sparse_csc(), square.to_sparse_bsr(2), square.to_sparse_bsc(2)]
+
+    def step():
+        for values in (torch.ones(4), torch.ones(4, 2), torch.ones(4)):
+            one, other = (torch.sparse_coo_tensor(at, values, (4, 3, *values.shape[1:])) for at in (indices, others))
+            ordered = one.coalesce()
+            (ordered + other.coalesce()).to_dense()
+            if ordered.dim() == 2:
+                torch.sparse.mm(ordered, dense).square().sum().backward()
+                one.mul_(2).add_(other)  # has other memory afterwards
+            one.zero_()
+        for one in compressed:
+            one.values().neg_()
+            (one * 2).to_dense()
+        compressed[0] @ square
+
+    return step
+
+
 def saved(folder):
     """The records of a folder, with checksums for contents: their numbers tell which was stored first."""
     opened = CallFolder(folder)
@@ -105,7 +151,7 @@ def saved(folder):
     return [named.sub(lambda found: f"{found[1]}: {crc32(opened.content(found[2]))}", str(one)) for _, one in opened]
 
 
-MADE = [training_step, recurrent, parts_of_large_memory, sizes_by_values, settings, draws]
+MADE = [training_step, recurrent, parts_of_large_memory, sizes_by_values, settings, draws, sparse_layouts]
 
 
 @pytest.mark.parametrize("make", MADE)
@@ -129,6 +175,14 @@ def test_the_library_records_what_python_records(tmp_path, monkeypatch, make):
     assert by_library.captures[columns].equals(by_python.captures[columns])
     replay = nbkit.opreplay(tmp_path / "library")
     assert problems(replay) == [] and replay.meta["identical_calls"] == len(by_library.captures) > 5
+
+
+def test_the_library_records_sparse_tensors_itself(tmp_path, monkeypatch):
+    captured(tmp_path / "calls", sparse_layouts())
+    asked = []
+    monkeypatch.setattr(ObservedCalls, "before", lambda self, func, *arguments: asked.append(str(func)))
+    captured(tmp_path / "calls", sparse_layouts())
+    assert asked == []
 
 
 def test_what_runs_is_what_runs_without_a_recording(tmp_path):

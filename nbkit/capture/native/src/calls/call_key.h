@@ -6,6 +6,8 @@
 #include <ATen/core/ivalue.h>
 #include <ATen/Context.h>
 #include <ATen/Parallel.h>
+#include <ATen/SparseCsrTensorImpl.h>
+#include <ATen/SparseTensorImpl.h>
 #include <c10/core/GradMode.h>
 #include <c10/core/InferenceMode.h>
 
@@ -29,6 +31,43 @@ inline void append_state(Key& key) {
   key.push_back(static_cast<int64_t>(c10::get_default_dtype_as_scalartype()) |
                 (is_cast ? static_cast<int64_t>(at::autocast::get_autocast_dtype(at::kCPU)) << 8 : 0));
   key.push_back(at::get_num_threads());
+}
+
+// Keys that a sparse tensor of torch's own kind may have, besides its backend.
+const uint64_t sparse_keys =
+    (c10::DispatchKeySet({c10::DispatchKey::Sparse, c10::DispatchKey::SparseCsr, c10::DispatchKey::ADInplaceOrView}) |
+     c10::autograd_dispatch_keyset | c10::autocast_dispatch_keyset)
+        .raw_repr() |
+    c10::full_backend_mask;
+
+// Visits the tensors that a sparse one is made of, as layout_parts() in nbkit/capture/calls/memory.py lists them; false of a
+// tensor of another layout.
+template <typename Visit>
+bool each_part(const at::Tensor& tensor, const Visit& visit) {
+  c10::TensorImpl* impl = tensor.unsafeGetTensorImpl();
+  if ((impl->key_set().raw_repr() & ~sparse_keys) != 0) {
+    return false;
+  }
+  switch (impl->layout()) {
+    case c10::kSparse: {
+      const auto* sparse = static_cast<at::SparseTensorImpl*>(impl);
+      visit(sparse->indices());
+      visit(sparse->values());
+      return true;
+    }
+    case c10::kSparseCsr:
+    case c10::kSparseCsc:
+    case c10::kSparseBsr:
+    case c10::kSparseBsc: {
+      const auto* sparse = static_cast<at::SparseCsrTensorImpl*>(impl);
+      visit(sparse->compressed_indices());
+      visit(sparse->plain_indices());
+      visit(sparse->values());
+      return true;
+    }
+    default:
+      return false;
+  }
 }
 
 // The key of one call, and the storages that its tensors lie in, in the order in which they are met.
@@ -60,7 +99,11 @@ class CallKey {
 
  private:
   void add_tensor(const at::Tensor& tensor) {
-    if (!is_plain(tensor) || !tensor.device().is_cpu()) {
+    if (!is_plain(tensor)) {
+      add_parts(tensor);
+      return;
+    }
+    if (!tensor.device().is_cpu()) {
       is_usual = false;
       return;
     }
@@ -76,6 +119,23 @@ class CallKey {
     key.push_back(tensor.dim());
     key.insert(key.end(), tensor.sizes().begin(), tensor.sizes().end());
     key.insert(key.end(), tensor.strides().begin(), tensor.strides().end());
+  }
+
+  // The tensors that a sparse one is made of, and what it is besides.
+  void add_parts(const at::Tensor& tensor) {
+    PyObject* object = object_of(tensor);
+    const bool is_known = object == nullptr || THPVariable_CheckExact(object);
+    if (!is_known || !each_part(tensor, [&](const at::Tensor& part) { add_tensor(part); })) {
+      is_usual = false;
+      return;
+    }
+    const c10::TensorImpl* impl = tensor.unsafeGetTensorImpl();
+    const bool is_coo = impl->layout() == c10::kSparse;
+    key.push_back(ArgumentTag::other);
+    key.push_back(static_cast<int64_t>(impl->layout()));
+    key.push_back(is_coo && static_cast<const at::SparseTensorImpl*>(impl)->coalesced());
+    key.push_back(impl->dim());
+    key.insert(key.end(), impl->sizes().begin(), impl->sizes().end());
   }
 
   size_t number_of(const c10::Storage& storage, const at::Tensor& tensor) {

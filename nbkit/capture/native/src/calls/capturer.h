@@ -241,7 +241,11 @@ class Capturer {
   std::optional<Key> key_of_end(CapturedCall& call, c10::ArrayRef<c10::IValue> results) {
     CallKey& key = *call.begun;
     for (const size_t index : call.traits.written) {
-      each_tensor(call.arguments[index], [&](const at::Tensor& tensor) { contents_->changed(tensor.storage()); });
+      each_tensor(call.arguments[index], [&](const at::Tensor& tensor) {
+        if (!each_part(tensor, [&](const at::Tensor& part) { contents_->changed(part.storage()); })) {
+          contents_->changed(tensor.storage());
+        }
+      });
     }
     const size_t first = key.storages.size();
     Key begun = std::move(key.key);
