@@ -11,6 +11,7 @@ Run from the repository root: `python bench/replay.py [NAME ...] [--list]`. Writ
 import argparse
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -32,7 +33,7 @@ from bench.captured.steps import STEPS, Step
 ROOT = Path(__file__).parents[1]
 OUT = ROOT / "out" / "bench" / "replay.md"
 LEAST_SAME, MOST_SIZE = 0.995, 1.05
-ROUNDS = 3
+ROUNDS = 7
 Result = dict[str, Any]
 
 
@@ -103,12 +104,15 @@ def replayed(folder: str) -> Result:
 
 
 def times(name: str, folder: Path, size: int) -> Result:
-    """Returns milliseconds of the bare step, under optrace and opcapture, and of a plain write, medians of rounds."""
-    data = os.urandom(size)
+    """Returns milliseconds of the bare step, under optrace and opcapture, and of a plain write, medians of rounds.
+
+    Both write new files: what is overwritten is in memory already, which is another matter.
+    """
+    data, plain = os.urandom(size), folder.parent / "plain"
     taken: dict[str, list[float]] = {"bare": [], "trace": [], "write": [], "capture": []}
 
     def write() -> None:
-        with (folder.parent / "plain").open("wb") as file:
+        with plain.open("wb") as file:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
@@ -117,6 +121,8 @@ def times(name: str, folder: Path, size: int) -> Result:
         "bare": nullcontext, "trace": nbkit.optrace, "capture": lambda: nbkit.opcapture(folder)
     }  # fmt: skip
     for _ in range(ROUNDS):
+        shutil.rmtree(folder)
+        plain.unlink(missing_ok=True)
         for kind in taken:
             step = write if kind == "write" else made(name)
             started = perf_counter()

@@ -166,7 +166,7 @@ class NativeContents(KnownContents):
             return None if reference is None else reference(address, size, np.frombuffer(data, np.uint8))
 
         self.held = native.HeldStorage
-        self.native = native.Contents(writer.store, writer.stored, None if reference is None else named)
+        self.native = native.Contents(writer, None if reference is None else named)
         super().__init__(self.native.put, reference)
 
     def memory(self, tensor: Tensor) -> Memory:

@@ -1,6 +1,7 @@
 """Lists the calls that were captured, for the frame `captures` and for the folder."""
 
 from array import array
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -24,12 +25,13 @@ class CapturedRows:
     def __len__(self) -> int:
         return len(self.ops)
 
-    def add(self, slot: int, op: str, number: int, raised: str | None = None) -> None:
+    def add(self, slots: Sequence[int], ops: Sequence[str], numbers: Sequence[int], raised: str | None = None) -> None:
+        """Adds calls; `raised` is what the first of them has raised."""
         if raised is not None:
             self.raised[len(self)] = raised
-        self.slots.append(slot)
-        self.numbers.append(number)
-        self.ops.append(op)
+        self.slots.extend(slots)
+        self.numbers.extend(numbers)
+        self.ops.extend(ops)
 
     def cut(self, length: int) -> None:
         """Leaves those from a row on out."""

@@ -1,6 +1,6 @@
 """Saves chosen calls of a recording in a folder: what each reads from before it runs, and what it leaves after."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -89,7 +89,9 @@ class Capturing(Interceptor):
             try:
                 yield
             finally:
-                self._flush()  # is written while the frames are built
+                if self.native is not None:
+                    self.native.hand_over()
+                self._flush(self.writer.flush)  # is written while the frames are built
 
     def _contents(self, native: Any) -> KnownContents:
         reference = ReferencedParameters(self.parameters).reference if self.parameters is not None else None
@@ -100,8 +102,9 @@ class Capturing(Interceptor):
         )
 
     def _ask_each(self) -> None:
-        """Tells the library whether each call is chosen here; else all are captured."""
+        """Tells the library whether each call is chosen here, else all are captured, and whether space runs out."""
         if self.native is not None:
+            self.native.tell_each(self.writer.is_nearly_full)
             is_chosen = self.selection != Selection() or self.phases != EVERY_PHASE or self.calls is not None
             self.native.ask_each(
                 is_chosen or self.only is not None or self.stopped is not None or len(self.running) > 0
@@ -171,10 +174,15 @@ class Capturing(Interceptor):
         )
         return record
 
-    def add_text(self, text: bytes, slot: int, op: str, number: int) -> None:
-        """Adds a record that the library has made."""
-        self.writer.add_text(text)
-        self.rows.add(slot, op, number)
+    def add_texts(self, texts: list[bytes], slots: list[int], ops: list[str], numbers: list[int]) -> None:
+        """Adds calls whose records the library has made."""
+        count = self.writer.add_texts(texts)
+        self.rows.add(slots[:count], ops[:count], numbers[:count])
+        if left := len(texts) - count:
+            self._stop(FullError())
+            self.mode.skipped[str(self.stopped)] += left
+        self._ask_each()
+        self._flush(self.writer.flush_once_in_a_while)
 
     def trouble(self, call: Intercepted, error: Exception) -> None:
         """Counts a call that could not be saved."""
@@ -226,18 +234,16 @@ class Capturing(Interceptor):
         }
         return {"captures": frame}, meta
 
-    def _flush(self) -> None:
+    def _flush(self, flush: Callable[[], None]) -> None:
         try:
-            self.writer.flush()
+            flush()
         except OSError as error:
             self._stop(error)
+            self._ask_each()
 
     def _finish(self) -> list[str]:
         """Waits for what is written; what is not is no captured call. Returns what a user is to know of it."""
-        try:
-            self.writer.finish()
-        except OSError as error:
-            self._stop(error)
+        self._flush(self.writer.finish)
         if lost := len(self.rows) - self.writer.written_calls:
             self.rows.cut(self.writer.written_calls)
             self.mode.skipped[self.stopped or "calls that were not written"] += lost
@@ -252,7 +258,8 @@ class Capturing(Interceptor):
 
     def _add(self, call: Intercepted, record: Record) -> Record:
         self.writer.add(record)
-        self.rows.add(call.slot, call.traits.name, call.number, record.get("raised"))
+        self.rows.add((call.slot,), (call.traits.name,), (call.number,), record.get("raised"))
+        self._flush(self.writer.flush_once_in_a_while)
         return record
 
     def _trouble(self, call: Intercepted) -> Any:

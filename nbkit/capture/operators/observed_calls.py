@@ -36,7 +36,7 @@ class Captures(Protocol):
     def begin_again(self, call: Intercepted, names: list[str], spans: tuple[Span, ...]) -> Taken | None: ...
     def end(self, call: Intercepted, taken: Taken, out: Any) -> Record | None: ...
     def raised(self, call: Intercepted, taken: Taken, error: BaseException) -> None: ...
-    def add_text(self, text: bytes, slot: int, op: str, number: int) -> None: ...
+    def add_texts(self, texts: list[bytes], slots: list[int], ops: list[str], numbers: list[int]) -> None: ...
     def trouble(self, call: Intercepted, error: Exception) -> None: ...
 
 
@@ -49,6 +49,7 @@ class ObservedCalls:
         self.numbers = captures.mode.scope.numbers
         self.ops = captures.mode.recording.ops
         self.encode = encode
+        self.add_texts = captures.add_texts
         self.thread = get_ident()
         self.failed: Begun | None = None  # the last one that an error ended
 
@@ -99,10 +100,6 @@ class ObservedCalls:
         inputs = tuple(taken.spans)
         record = self.captures.end(call, taken, out)
         return None if record is None else learned(record, taken, inputs)
-
-    def add(self, text: bytes, op: str, number: int) -> None:
-        """Adds a record that the library has made."""
-        self.captures.add_text(text, self.ops.row_count, op, number)
 
     def trouble(self, func: Any, error: Exception) -> None:
         """Is told why the library could not save a call."""

@@ -45,6 +45,9 @@ def line_of_text(text: bytes) -> bytes:
     return b'{"crc32":"%08x","call":%b}\n' % (crc32(text), text)
 
 
+LINE_BYTES = len(line_of_text(b""))  # a line is as much longer than the text in it
+
+
 def record_of(line: bytes) -> Record:
     """Returns the call of a line. Raises TraceError if it is not whole."""
     match = PREFIX.match(line)

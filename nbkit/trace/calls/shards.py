@@ -3,14 +3,21 @@
 import mmap
 import os
 from array import array
+from bisect import bisect_right
 from collections.abc import Callable, Sequence
+from functools import lru_cache
+from operator import attrgetter
 from pathlib import Path
 from zlib import crc32
 
 import numpy as np
 
-# Contents wait together for a file of this size; larger ones have files of their own.
-BLOCK = 16 * 2**20
+# Contents wait together for a file of this size, which the nearest caches hold; larger ones have files of their own.
+BLOCK = 4 * 2**20
+# As many at most.
+MOST_CONTENTS = 2**15
+# So many files are open at once where contents are read again.
+MOST_OPEN = 64
 
 # Writes contents that follow each other in a block as a safetensors file: path, number of the first, block, where each
 # ends. Returns the length of what the file begins with. Raises OSError.
@@ -33,45 +40,50 @@ def write_contents(path: Path, first: int, block: memoryview, ends: Sequence[int
 
 
 class Shard:
-    """Holds the contents of one file, whose numbers follow each other from `first` on."""
+    """Holds the contents of one file, whose numbers follow each other from `first` on.
 
-    def __init__(self, path: Path, first: int, block: memoryview) -> None:
+    The library fills it, too, by its memory: `block`, `ends` (where each content ends), and `filled` (how many there
+    are, their bytes, and how many bytes there may be).
+    """
+
+    def __init__(self, path: Path, first: int, block: memoryview, room: int) -> None:
         self.path, self.first = path, first
-        self.ends = array("q")
-        self.size_bytes = 0
-        self._block: memoryview | None = block  # until it is written
-        self._contents = memoryview(b"")  # in the file
+        self.ends = np.empty(MOST_CONTENTS, np.int64)
+        self.filled = array("q", (0, 0, min(len(block), room)))
+        self.block: memoryview | None = block  # until it is written
         self._head_bytes = 0
 
-    def add(self, data: memoryview) -> bool:
-        """Adds a content; returns False where it does not fit."""
-        start, end = self.size_bytes, self.size_bytes + len(data)
-        block = self._block
-        if block is None or end > len(block):
-            return False
-        block[start:end] = data
-        self.ends.append(end)
-        self.size_bytes = end
-        return True
+    def add(self, data: memoryview) -> int | None:
+        """Adds a content; returns its number, None where it does not fit."""
+        count, start, limit = self.filled
+        if self.block is None or start + len(data) > limit or count == len(self.ends):
+            return None
+        self.block[start : start + len(data)] = data
+        self.ends[count] = start + len(data)
+        self.filled[:2] = array("q", (count + 1, start + len(data)))
+        return self.first + count
 
-    def read(self, number: int) -> memoryview:
-        """Returns the bytes of a content."""
+    def close(self) -> None:
+        """Takes nothing any more."""
+        self.filled[2] = 0
+        self.ends = self.ends[: self.filled[0]].copy()
+
+    def place(self, number: int) -> slice:
+        """Returns where a content lies."""
         place = number - self.first
-        start, end = self.ends[place - 1] if place else 0, self.ends[place]
-        if (block := self._block) is not None:  # a thread may write it, and take it away, at any time
-            return block[start:end]
-        if not self._contents:
-            with self.path.open("rb") as file:
-                mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-            self._contents = memoryview(mapped)[self._head_bytes :]
-        return self._contents[start:end]
+        return slice(int(self.ends[place - 1]) if place else 0, int(self.ends[place]))
+
+    def contents(self) -> memoryview:
+        """Returns the contents in the file, which is written."""
+        with self.path.open("rb") as file:
+            return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))[self._head_bytes :]
 
     def write(self, write: WriteContents) -> memoryview:
         """Writes the file, whole or not at all; returns the block, which is free then. Raises OSError."""
-        block = self._block
+        block = self.block
         assert block is not None
-        self._head_bytes = write(self.path, self.first, block, self.ends)
-        self._block = None
+        self._head_bytes = write(self.path, self.first, block, self.ends.tolist())
+        self.block = None
         return block
 
 
@@ -80,30 +92,50 @@ class Shards:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.count = 0
-        self._filling: Shard | None = None
-        self._shards: list[Shard] = []  # of each content
+        self.filling: Shard | None = None
+        self._shards: list[Shard] = []
+        self._closed_bytes = 0
         self._free: list[memoryview] = []
+        self._opened = lru_cache(MOST_OPEN)(Shard.contents)
 
-    def add(self, data: memoryview) -> int | None:
-        """Stores a content; returns its number, None where what has been filled is to be written first."""
-        shard, number = self._filling, len(self._shards)
-        if shard is None:
-            path = self.folder / f"values-{self.count:05}.safetensors"
-            shard = self._filling = Shard(path, number, self._block(len(data)))
-            self.count += 1
-        if not shard.add(data):
-            return None
-        self._shards.append(shard)
-        return number
+    def __len__(self) -> int:
+        """Returns the number of files."""
+        return len(self._shards)
+
+    @property
+    def size_bytes(self) -> int:
+        """Returns the bytes of all contents."""
+        return self._closed_bytes + (0 if self.filling is None else self.filling.filled[1])
+
+    def add(self, data: memoryview, room: int) -> int | None:
+        """Stores a content where all may take `room` bytes; returns its number, None where what has been filled is to
+        be written first.
+        """
+        if self.filling is None:
+            last = self._shards[-1] if self._shards else None
+            first = 0 if last is None else last.first + last.filled[0]
+            path = self.folder / f"values-{len(self._shards):05}.safetensors"
+            self.filling = Shard(path, first, self._block(len(data)), room)
+            self._shards.append(self.filling)
+        return self.filling.add(data)
+
+    def limit(self, room: int) -> None:
+        """Says that `room` bytes are left."""
+        if (shard := self.filling) is not None:
+            shard.filled[2] = min(shard.filled[2], shard.filled[1] + room)
 
     def read(self, number: int) -> memoryview:
         """Returns the bytes of a content."""
-        return self._shards[number].read(number)
+        shard = self._shards[bisect_right(self._shards, number, key=attrgetter("first")) - 1]
+        block = shard.block  # a thread may write it, and take it away, at any time
+        return (self._opened(shard) if block is None else block)[shard.place(number)]
 
     def take(self) -> Shard | None:
         """Returns what has been filled and is to be written; the next content begins another one."""
-        filled, self._filling = self._filling, None
+        filled, self.filling = self.filling, None
+        if filled is not None:
+            filled.close()
+            self._closed_bytes += filled.filled[1]
         return filled
 
     def give_back(self, block: memoryview) -> None:

@@ -1,9 +1,11 @@
 """Writes captured calls into a folder while the step runs: values first, then the records that name them."""
 
 import os
+from bisect import bisect_right
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from itertools import accumulate
 from pathlib import Path
 from time import monotonic
 from typing import Any
@@ -13,11 +15,22 @@ import numpy as np
 from nbkit.errors import TraceError
 from nbkit.numerics.precision import Array
 from nbkit.trace.atomic_write import why_not, writing
-from nbkit.trace.calls.layout import CALLS, FORMAT, HEAD, PLACES, SHARD, VERSION, Record, encode, line_of_text
-from nbkit.trace.calls.shards import Shard, Shards, WriteContents, write_contents
+from nbkit.trace.calls.layout import (
+    CALLS,
+    FORMAT,
+    HEAD,
+    LINE_BYTES,
+    PLACES,
+    SHARD,
+    VERSION,
+    Record,
+    encode,
+    line_of_text,
+)
+from nbkit.trace.calls.shards import BLOCK, Shard, Shards, WriteContents, write_contents
 
-# A process that is killed loses the calls of so many seconds at most.
-EVERY_S = 1.0
+# A process that is killed loses the calls of a second at most; the library hands over its records five times a second.
+EVERY_S = 0.8
 # As many bytes may wait for the disk; the step waits, too, when it has more.
 MOST_WAITING = 48 * 2**20
 
@@ -36,10 +49,10 @@ class CallWriter:
         self, folder: Path, head: Mapping[str, Any], max_bytes: int, write: WriteContents = write_contents
     ) -> None:
         self.folder, self.max_bytes, self.write_contents = folder, max_bytes, write
-        self.size_bytes = 0
         self.written_calls = 0  # that are on the disk
-        self._lines: list[bytes] = []
-        self._contents: dict[tuple[int, int], list[str]] = {}  # names by size and sum
+        self._texts: list[bytes] = []  # of calls that wait
+        self._texts_bytes = 0  # of the lines of all calls
+        self._contents: dict[tuple[int, int], list[int]] = {}  # numbers by size and sum
         self._flushed = monotonic()
         self._process = os.getpid()
         self._thread: ThreadPoolExecutor | None = None
@@ -50,54 +63,75 @@ class CallWriter:
         with writing(folder / HEAD, "captured calls") as file:
             file.write(encode({"format": FORMAT, "version": VERSION, **head}))
 
+    @property
+    def size_bytes(self) -> int:
+        """Returns the bytes of contents and calls."""
+        return self.shards.size_bytes + self._texts_bytes
+
+    @property
+    def is_nearly_full(self) -> bool:
+        """Returns whether what waits in the library may be more than fits."""
+        return self.max_bytes - self.size_bytes < BLOCK
+
     def put(self, data: Array) -> str:
         """Returns the name of a content, in uint8, which is stored unless it is there. Raises FullError, OSError."""
         alike = self._contents.setdefault((len(data), summed(data)), [])
-        for name in alike:
-            if np.array_equal(self.stored(name), data):
-                return name
+        for number in alike:
+            if np.array_equal(self.stored(number), data):
+                return str(number)
         alike.append(self.store(data.data))
-        return alike[-1]
+        return str(alike[-1])
 
-    def store(self, data: memoryview) -> str:
-        """Stores a content that is not there yet; returns its name. Raises FullError, OSError."""
-        size_bytes = self.size_bytes + len(data)
-        if size_bytes > self.max_bytes:
-            raise FullError
-        while (number := self.shards.add(data)) is None:
+    def store(self, data: memoryview) -> int:
+        """Stores a content that is not there yet; returns its number. Raises FullError, OSError."""
+        room = self._room(len(data))
+        while (number := self.shards.add(data, room)) is None:
             self.flush()
-        self.size_bytes = size_bytes
-        return str(number)
+        return number
 
-    def stored(self, name: str) -> memoryview:
+    def stored(self, number: int) -> memoryview:
         """Returns the bytes of a content that is stored."""
-        return self.shards.read(int(name))
+        return self.shards.read(number)
+
+    def _room(self, needed: int) -> int:
+        """Returns how many bytes are left. Raises FullError if more are needed."""
+        room = self.max_bytes - self.size_bytes
+        if needed > room:
+            raise FullError
+        return room
 
     def add(self, record: Record) -> None:
-        """Adds a call, all of whose values were put. Raises FullError, OSError."""
-        self.add_text(encode(record).encode())
-
-    def add_text(self, text: bytes) -> None:
-        """Adds a call by the text of its record. Raises FullError, OSError."""
-        line = line_of_text(text)
-        size_bytes = self.size_bytes + len(line)
-        if size_bytes > self.max_bytes:
+        """Adds a call, all of whose values were put. Raises FullError."""
+        if not self.add_texts([encode(record).encode()]):
             raise FullError
-        self.size_bytes = size_bytes
-        self._lines.append(line)
+
+    def add_texts(self, texts: Sequence[bytes]) -> int:
+        """Adds calls by the texts of their records, all of whose values were put; returns how many of them fit."""
+        room = self.max_bytes - self.size_bytes
+        ends = [*accumulate(map(len, texts), lambda end, size: end + size + LINE_BYTES, initial=0)][1:]
+        count = bisect_right(ends, room)
+        if count:
+            self._texts += texts[:count]
+            self._texts_bytes += ends[count - 1]
+            if room < ends[count - 1] + BLOCK:
+                self.shards.limit(room - ends[count - 1])
+        return count
+
+    def flush_once_in_a_while(self) -> None:
+        """Does flush() if the last one is a while ago. Raises OSError of what was written before."""
         if monotonic() - self._flushed > EVERY_S:
             self.flush()
 
     def flush(self) -> None:
         """Has the thread write what waits. Raises OSError of what it wrote before."""
         self._flushed = monotonic()
-        shard, lines, self._lines = self.shards.take(), self._lines, []
+        shard, texts, self._texts = self.shards.take(), self._texts, []
         if os.getpid() != self._process:  # forked, as workers that load data are: the folder is not theirs
             return
-        if shard is not None or lines:
+        if shard is not None or texts:
             self._thread = self._thread or ThreadPoolExecutor(1, "nbkit captures")
-            size = shard.size_bytes if shard is not None else 0
-            self._waiting.append((self._thread.submit(self._write, shard, lines), size))
+            size = shard.filled[1] if shard is not None else 0
+            self._waiting.append((self._thread.submit(self._write, shard, texts), size))
         while sum(size for _, size in self._waiting) > MOST_WAITING or (self._waiting and self._waiting[0][0].done()):
             self._waiting.popleft()[0].result()
         if self._error is not None:
@@ -120,20 +154,20 @@ class CallWriter:
         except OSError as error:
             raise TraceError(f"Cannot write captured calls to {self.folder}: {why_not(self.folder, error)}") from error
 
-    def _write(self, shard: Shard | None, lines: list[bytes]) -> None:
+    def _write(self, shard: Shard | None, texts: list[bytes]) -> None:
         """Writes contents, and then the calls that name them; nothing any more after an error. Runs in the thread."""
         if self._error is not None:
             return
         try:
             if shard is not None:
                 self.shards.give_back(shard.write(self.write_contents))
-            if lines:
+            if texts:
                 with (self.folder / CALLS).open("ab") as file:
-                    file.write(b"".join(lines))
+                    file.write(b"".join(map(line_of_text, texts)))
         except Exception as error:  # is told where the step goes on
             self._error = error if isinstance(error, OSError) else OSError(f"{type(error).__name__}: {error}")
         else:
-            self.written_calls += len(lines)
+            self.written_calls += len(texts)
 
 
 def summed(data: Array) -> int:

@@ -9,9 +9,9 @@ import pytest
 from safetensors.numpy import load_file
 
 from nbkit.trace.calls import shards, writing
-from nbkit.trace.calls.layout import CALLS
+from nbkit.trace.calls.layout import CALLS, line_of_text
 from nbkit.trace.calls.shards import BLOCK, write_contents
-from nbkit.trace.calls.writing import EVERY_S, CallWriter
+from nbkit.trace.calls.writing import EVERY_S, CallWriter, FullError
 
 
 def test_what_waits_is_written_once_in_a_while_not_with_every_call(tmp_path, monkeypatch):
@@ -21,9 +21,10 @@ def test_what_waits_is_written_once_in_a_while_not_with_every_call(tmp_path, mon
     for number, at in enumerate((0.5, 1.5, 1.75, 2.25, 2.75)):
         clock[0] = at * EVERY_S
         writer.add({"content": writer.put(np.full(8, number, np.uint8))})
+        writer.flush_once_in_a_while()
         path = writer.folder / CALLS
         wait([job for job, _ in writer._waiting])
-        written.append((writer.shards.count, len(path.read_bytes().splitlines()) if path.is_file() else 0))
+        written.append((len(writer.shards), len(path.read_bytes().splitlines()) if path.is_file() else 0))
     assert written == [(1, 0), (1, 2), (2, 2), (2, 2), (2, 5)]
 
 
@@ -47,14 +48,38 @@ def test_contents_are_the_same_while_they_wait_and_on_the_disk(tmp_path, monkeyp
     assert [writer.put(data) for data in contents] == names == [str(number) for number in range(10)]
     writer.finish()
     assert [writer.put(data) for data in contents] == names
-    assert [writer.stored(name).tobytes() for name in names] == [data.tobytes() for data in contents]
-    assert writer.shards.count == 4
+    assert [writer.stored(int(name)).tobytes() for name in names] == [data.tobytes() for data in contents]
+    assert len(writer.shards) == 4
 
 
 def test_contents_with_the_same_sum_are_told_apart(tmp_path):
     writer = CallWriter(tmp_path / "calls", {}, 2**30)
     one, other = np.arange(4, dtype=np.int64).view(np.uint8), np.arange(3, -1, -1, dtype=np.int64).view(np.uint8)
     assert [writer.put(data) for data in (one, other, one, other)] == ["0", "1", "0", "1"]
+
+
+def test_as_many_calls_are_added_as_fit(tmp_path):
+    writer = CallWriter(tmp_path / "calls", {}, 200)
+    writer.put(np.zeros(50, np.uint8))
+    line = len(line_of_text(b"1"))
+    assert writer.add_texts([b"1"] * 9) == 150 // line and writer.size_bytes == 50 + 150 // line * line
+    assert writer.add_texts([b"1"]) == 0
+    with pytest.raises(FullError):
+        writer.add({})
+    with pytest.raises(FullError):
+        writer.put(np.ones(150 % line + 1, np.uint8))
+    writer.put(np.ones(150 % line, np.uint8))
+    writer.finish()
+    assert writer.size_bytes == 200 and writer.written_calls == 150 // line
+
+
+def test_the_library_fills_no_more_than_calls_leave(tmp_path):
+    """It adds to the memory of what is being filled, of which `filled` says how far it may go."""
+    writer = CallWriter(tmp_path / "calls", {}, 300)
+    writer.put(np.zeros(50, np.uint8))
+    writer.add_texts([b"1" * 100])
+    count, used, limit = writer.shards.filling.filled
+    assert (count, used, limit) == (1, 50, 300 - len(line_of_text(b"1" * 100)))
 
 
 def test_the_step_waits_when_the_disk_is_slower(tmp_path, monkeypatch):
@@ -70,12 +95,12 @@ def test_the_step_waits_when_the_disk_is_slower(tmp_path, monkeypatch):
     writer = CallWriter(tmp_path / "calls", {}, 2**30, slow)
     writer.put(np.zeros(100, np.uint8))
     writer.put(np.ones(100, np.uint8))  # has the first one written
-    assert begun.wait(60) and writer.stored("0").tobytes() == bytes(100)
+    assert begun.wait(60) and writer.stored(0).tobytes() == bytes(100)
     Timer(0.2, written.set).start()
     writer.put(np.full(100, 2, np.uint8))
     assert written.is_set()
     writer.finish()
-    assert writer.stored("0").tobytes() == bytes(100)
+    assert writer.stored(0).tobytes() == bytes(100)
 
 
 def test_what_a_thread_could_not_write_is_told_at_the_next_content_and_at_the_end(tmp_path, monkeypatch):

@@ -70,7 +70,7 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, module) {
         return reinterpret_cast<uintptr_t>(held.storage.unsafeGetStorageImpl());
       });
   py::class_<Contents, std::shared_ptr<Contents>>(module, "Contents")
-      .def(py::init<py::object, py::object, py::object>())
+      .def(py::init<const py::object&, py::object>())
       .def("put", &Contents::put_buffer)
       .def("name", [](Contents& contents, const HeldStorage& held, int64_t start,
                       int64_t count) { return contents.name(held.storage, {start, count}); })
@@ -80,6 +80,8 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, module) {
   py::class_<Capturer, std::shared_ptr<Capturer>>(module, "Capturer")
       .def(py::init<const py::object&>())
       .def("ask_each", &Capturer::ask_each)
+      .def("hand_over", &Capturer::hand_over)
+      .def("tell_each", &Capturer::tell_each)
       .def("spent", &Capturer::spent);
   py::class_<ApiCalls, std::shared_ptr<ApiCalls>>(module, "ApiCalls")
       .def(py::init([](py::object recording, py::object method_wrapper, py::object gradient, py::object op_overload,

@@ -21,7 +21,9 @@
 #include "../checker.h"
 #include "contents.h"
 #include "known_calls.h"
+#include "pending_records.h"
 #include "../host.h"
+#include "../log.h"
 #include "../python_call.h"
 
 namespace nbkit {
@@ -54,8 +56,9 @@ class Capturer {
         begun_again_(calls.attr("begun_again")),
         trouble_(calls.attr("trouble")),
         encode_(calls.attr("encode")),
-        add_(calls.attr("add")),
-        numbers_(calls.attr("numbers")) {
+        pending_(calls.attr("add_texts")),
+        numbers_(calls.attr("numbers")),
+        ops_(calls.attr("ops").cast<std::shared_ptr<OpLog>>()) {
     append_state(normal_);
   }
 
@@ -85,6 +88,7 @@ class Capturer {
         return;
       }
     }
+    hand_over();
     const py::tuple python = arguments_of(call);
     call.taken = before_(call.function, python[0], python[1]);
   }
@@ -96,6 +100,9 @@ class Capturer {
     const int64_t start = now_ns();
     std::optional<Key> key = call.begun.has_value() ? key_of_end(call, results) : std::nullopt;
     const bool is_settled = call.known != nullptr && key.has_value() && tried(call, [&] { return is_ended(call, *key); });
+    if (!is_settled || pending_.is_due(start)) {
+      hand_over();
+    }
     spent_.emplace_back(start, now_ns());
     if (is_settled) {
       return;
@@ -111,6 +118,7 @@ class Capturer {
 
   void fail(CapturedCall& call) {
     const py::error_scope raised;
+    hand_over();
     if (call.known != nullptr) {
       call.taken = begun_again_(call.function, arguments_of(call), py::cast(call.names), call.known->spans, call.number);
     }
@@ -118,6 +126,11 @@ class Capturer {
       raised_(call.taken);
     }
   }
+
+  void tell_each(bool tells) { pending_.tell_each(tells); }
+
+  // Before Python adds another one.
+  void hand_over() { pending_.hand_over(); }
 
   // Start and end in ns of each span spent with it, as bytes.
   py::bytes spent() const { return as_bytes(spent_); }
@@ -217,7 +230,7 @@ class Capturer {
       return false;
     }
     name_all(call, found->second.after);
-    add_(py::bytes(found->second.with(call.number, call.names, encode_)), call.traits.name, call.number);
+    pending_.add(found->second.with(call.number, call.names, encode_), ops_->count(), call.traits.name, call.number);
     return true;
   }
 
@@ -272,7 +285,10 @@ class Capturer {
   }
 
   std::shared_ptr<Contents> contents_;
-  py::object describe_, before_, after_, raised_, begun_again_, trouble_, encode_, add_, numbers_;
+  py::object describe_, before_, after_, raised_, begun_again_, trouble_, encode_;
+  PendingRecords pending_;
+  py::object numbers_;
+  std::shared_ptr<OpLog> ops_;
   const std::thread::id thread_ = std::this_thread::get_id();
   bool asks_each_ = true;
   Key normal_;  // what was set when the recording began

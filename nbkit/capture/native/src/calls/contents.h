@@ -1,5 +1,5 @@
 // The contents of the memory that captured calls read and write: which are stored already. As KnownContents and CallWriter in
-// Python (nbkit/capture/calls/memory.py, nbkit/trace/calls/writing.py), which store what is new.
+// Python (nbkit/capture/calls/memory.py, nbkit/trace/calls/writing.py), whose memory it fills with what is new.
 #pragma once
 
 #include <c10/core/Storage.h>
@@ -10,6 +10,7 @@
 
 #include <cstring>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -72,12 +73,54 @@ inline int64_t summed(const char* data, size_t size) {
   return static_cast<int64_t>(total ^ rest);
 }
 
+// The Shard of nbkit/trace/calls/shards.py that is being filled, by its memory.
+class Filling {
+ public:
+  Filling() = default;
+  explicit Filling(const py::object& shard)
+      : block_(py::buffer(shard.attr("block")).request(true)),
+        ends_(py::buffer(shard.attr("ends")).request(true)),
+        filled_(py::buffer(shard.attr("filled")).request(true)),
+        first_(shard.attr("first").cast<int64_t>()) {}
+
+  // The number of a content that has been added; none where it does not fit.
+  std::optional<int64_t> add(const char* data, size_t size) {
+    if (!is_open() || filled()[1] + static_cast<int64_t>(size) > filled()[2] || filled()[0] == ends_.size) {
+      return std::nullopt;
+    }
+    std::memcpy(memory() + filled()[1], data, size);
+    ends()[filled()[0]] = filled()[1] += static_cast<int64_t>(size);
+    return first_ + filled()[0]++;
+  }
+
+  // The bytes of a content; null of one that lies elsewhere.
+  const char* find(int64_t number) const {
+    if (!is_open() || number < first_) {
+      return nullptr;
+    }
+    return memory() + (number == first_ ? 0 : ends()[number - first_ - 1]);
+  }
+
+ private:
+  // Python closes it when it is to be written: its memory is filled again then.
+  bool is_open() const { return filled_.ptr != nullptr && filled()[2] > 0; }
+  char* memory() const { return static_cast<char*>(block_.ptr); }
+  int64_t* ends() const { return static_cast<int64_t*>(ends_.ptr); }
+  int64_t* filled() const { return static_cast<int64_t*>(filled_.ptr); }
+
+  py::buffer_info block_, ends_, filled_;
+  int64_t first_ = 0;
+};
+
 class Contents {
  public:
-  // `store` takes bytes, as a memoryview, and gives them a name; `stored` gives the bytes of a name.
-  // `reference` names what need not be stored, by the number of a storage's address; None where all is.
-  Contents(py::object store, py::object stored, py::object reference)
-      : store_(std::move(store)), stored_(std::move(stored)), reference_(std::move(reference)) {}
+  // `writer` is a CallWriter. `reference` names what need not be stored, by the number of a storage's address; None where
+  // all is.
+  Contents(const py::object& writer, py::object reference)
+      : store_(writer.attr("store")),
+        stored_(writer.attr("stored")),
+        shards_(writer.attr("shards")),
+        reference_(std::move(reference)) {}
 
   // The name of bytes, which are stored unless they are.
   py::object put(const char* data, size_t size) { return put(data, size, summed(data, size)); }
@@ -128,14 +171,28 @@ class Contents {
   };
 
   py::object put(const char* data, size_t size, int64_t sum) {
-    for (const auto& [other_size, name] : by_sum_[sum]) {
-      if (other_size == size && std::memcmp(py::buffer(stored_(name)).request().ptr, data, size) == 0) {
-        return name;
+    for (const auto& [other_size, number] : by_sum_[sum]) {
+      if (other_size == size && is_same(number, data, size)) {
+        return py::str(std::to_string(number));
       }
     }
-    py::object name = store_(py::memoryview::from_memory(data, static_cast<py::ssize_t>(size)));
-    by_sum_[sum].emplace_back(size, name);
-    return name;
+    const auto added = filling_.add(data, size);
+    const int64_t number = added.has_value() ? *added : stored(data, size);
+    by_sum_[sum].emplace_back(size, number);
+    return py::str(std::to_string(number));
+  }
+
+  // The number that Python gives a content which does not fit in what is being filled.
+  int64_t stored(const char* data, size_t size) {
+    const auto number = store_(py::memoryview::from_memory(data, static_cast<py::ssize_t>(size))).cast<int64_t>();
+    const py::object shard = shards_.attr("filling");
+    filling_ = shard.is_none() ? Filling() : Filling(shard);
+    return number;
+  }
+
+  bool is_same(int64_t number, const char* data, size_t size) const {
+    const char* known = filling_.find(number);
+    return std::memcmp(known != nullptr ? known : py::buffer(stored_(number)).request().ptr, data, size) == 0;
   }
 
   py::object reference(const c10::Storage& storage, const char* data, size_t size) {
@@ -162,9 +219,10 @@ class Contents {
     return found->second;
   }
 
-  py::object store_, stored_, reference_;
+  py::object store_, stored_, shards_, reference_;
+  Filling filling_;
   ska::flat_hash_map<c10::StorageImpl*, Known> known_;
-  ska::flat_hash_map<int64_t, std::vector<std::pair<size_t, py::object>>> by_sum_;  // sizes and names of contents
+  ska::flat_hash_map<int64_t, std::vector<std::pair<size_t, int64_t>>> by_sum_;  // sizes and numbers of contents
   size_t most_ = 1000;
 };
 
