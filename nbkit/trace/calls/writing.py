@@ -14,7 +14,7 @@ import numpy as np
 
 from nbkit.errors import TraceError
 from nbkit.numerics.precision import Array
-from nbkit.trace.atomic_write import why_not, writing
+from nbkit.trace.atomic_write import why_not
 from nbkit.trace.calls.layout import (
     CALLS,
     FORMAT,
@@ -60,8 +60,7 @@ class CallWriter:
         self._error: OSError | None = None
         _cleared(folder)
         self.shards = Shards(folder)
-        with writing(folder / HEAD, "captured calls") as file:
-            file.write(encode({"format": FORMAT, "version": VERSION, **head}))
+        self._save(HEAD, {"format": FORMAT, "version": VERSION, **head})
 
     @property
     def size_bytes(self) -> int:
@@ -149,8 +148,11 @@ class CallWriter:
 
     def close(self, places: Mapping[str, Any]) -> None:
         """Writes where the calls that are written stood in the step; a reader does without. Raises TraceError."""
+        self._save(PLACES, places)
+
+    def _save(self, name: str, data: Mapping[str, Any]) -> None:
         try:
-            (self.folder / PLACES).write_text(encode(places), encoding="utf-8")
+            (self.folder / name).write_text(encode(data), encoding="utf-8")
         except OSError as error:
             raise TraceError(f"Cannot write captured calls to {self.folder}: {why_not(self.folder, error)}") from error
 
