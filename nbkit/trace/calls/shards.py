@@ -4,7 +4,7 @@ import mmap
 import os
 from array import array
 from bisect import bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from operator import attrgetter
 from pathlib import Path
@@ -97,6 +97,9 @@ class Shards:
         self._closed_bytes = 0
         self._free: list[memoryview] = []
         self._opened = lru_cache(MOST_OPEN)(Shard.contents)
+
+    def __iter__(self) -> Iterator[Shard]:
+        return iter(self._shards)
 
     def __len__(self) -> int:
         """Returns the number of files."""

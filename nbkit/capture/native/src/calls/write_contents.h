@@ -26,7 +26,7 @@ inline std::string head_of(const char* data, size_t first, const std::vector<siz
   for (const size_t end : ends) {
     char checksum[9];
     std::snprintf(checksum, sizeof(checksum), "%08x", static_cast<unsigned>(crc32_fast(data + start, end - start)));
-    head += (start == 0 && head.size() == 1 ? "\"" : ",\"") + std::to_string(first++) + "-" + checksum +
+    head += (head.size() == 1 ? "\"" : ",\"") + std::to_string(first++) + "-" + checksum +
             R"(":{"dtype":"U8","shape":[)" + std::to_string(end - start) + R"(],"data_offsets":[)" + std::to_string(start) +
             "," + std::to_string(end) + "]}";
     start = end;
