@@ -14,6 +14,7 @@ from torch._ops import OpOverload
 from torch._subclasses.fake_tensor import FakeTensor
 from torch.autograd.function import BackwardCFunction
 from torch.nn import Parameter
+from torch.nn.parameter import is_lazy
 
 from nbkit.capture.cost.engine_sums import EngineSums
 from nbkit.capture.cost.fake.fake_step import FakeStep
@@ -221,6 +222,8 @@ class CostObserver(Observer):
             model = root.module()
             for kind, tensors in ((PARAMETER, model.parameters()), (BUFFER, model.buffers())) if model else ():
                 for tensor in tensors:
+                    if is_lazy(tensor):
+                        continue
                     held = self.storages.made(self._as_seen(tensor), kind, BEFORE)
                     if held is not None:
                         held.kind = kind

@@ -144,7 +144,8 @@ def row_shapes(rows: OpRows, tensors: TensorColumns, spans: Spans) -> tuple[np.n
         codes[mine] = len(texts) + numbers
         for row in shown.tolist():
             met = geometry[first[row] : first[row] + inputs[row]].tolist()
-            texts.append(_shapes_text(rows.arguments[forms[row]], [sizes[code] for code in met]))
+            is_known = min(met, default=0) >= 0  # a lazy parameter has no shape
+            texts.append(_shapes_text(rows.arguments[forms[row]], [sizes[code] for code in met]) if is_known else None)
     return codes, texts
 
 

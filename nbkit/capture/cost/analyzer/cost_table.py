@@ -14,7 +14,7 @@ from torch.utils._pytree import tree_leaves
 from nbkit.capture.cost.analyzer.observer import NodeObserver
 from nbkit.capture.cost.analyzer.rows import SIZINGS
 from nbkit.capture.recorder.recorder import Recorder
-from nbkit.errors import OptionError, nearest
+from nbkit.errors import CostError, OptionError, nearest
 
 CONVENTIONS = {
     "nbkit": {"attention": "default", "sizing": "storage", "layer_norm": "contiguous"},
@@ -82,7 +82,15 @@ def cost_table(
 
 
 def _made(model: Any) -> nn.Module:
-    made = model() if callable(model) and not isinstance(model, nn.Module) else model
+    try:
+        made = model() if callable(model) and not isinstance(model, nn.Module) else model
+    except RuntimeError as error:
+        if nn.parameter.UninitializedParameter.__name__ not in str(error):
+            raise
+        raise CostError(
+            "The function that cost_table() is given makes modules of nn.Lazy*, which torch cannot make on shapes "
+            "alone; make the model before, and call it once on an input."
+        ) from error
     if not isinstance(made, nn.Module):
         raise OptionError(
             f"cost_table() is given a {type(made).__name__}, and needs a torch.nn.Module or a function that makes one; "

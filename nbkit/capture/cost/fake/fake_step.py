@@ -15,6 +15,7 @@ from torch._subclasses.fake_tensor import (
     FakeTensor,
     UnsupportedOperatorException,
 )
+from torch.nn.parameter import is_lazy
 from torch.utils.weak import WeakIdKeyDictionary
 
 from nbkit.capture.cost.fake.fake_mode import FakeMode
@@ -198,6 +199,11 @@ class FakeStep(StepMode):
 
     def _take(self, real: Tensor) -> Any:
         """Returns a new fake tensor that stands for a real one as it is."""
+        if is_lazy(real):
+            raise CostError(
+                f"A module of nn.Lazy* has parameters without a shape{self._place()}; call the model once on an input, "
+                "which makes them, and then count what it costs."
+            )
         try:
             fake = self.fakes[real] = self.fake.fake_tensor_converter.from_real_tensor(self.fake, real)
         except RecursionError as error:  # of a subclass that makes itself again, as the simulated device's does

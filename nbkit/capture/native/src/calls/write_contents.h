@@ -5,7 +5,6 @@
 #include <caffe2/serialize/crc_alt.h>
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
-#include <pybind11/stl/filesystem.h>
 
 #include <cerrno>
 #include <cstdint>
@@ -54,8 +53,9 @@ inline int write_file(const std::filesystem::path& path, const std::string& head
 }
 
 // Returns the length of what the file begins with. Raises OSError, and leaves nothing half-written.
-inline size_t write_contents(const std::filesystem::path& path, size_t first, const py::buffer& block,
+inline size_t write_contents(const py::object& name, size_t first, const py::buffer& block,
                              const std::vector<size_t>& ends) {
+  const std::filesystem::path path(py::module_::import("os").attr("fsencode")(name).cast<std::string>());
   const py::buffer_info info = block.request();
   const char* data = static_cast<const char*>(info.ptr);
   std::string head;
@@ -77,7 +77,7 @@ inline size_t write_contents(const std::filesystem::path& path, size_t first, co
   }
   if (error != 0) {
     errno = error;
-    PyErr_SetFromErrnoWithFilename(PyExc_OSError, path.string().c_str());
+    PyErr_SetFromErrnoWithFilenameObject(PyExc_OSError, name.ptr());
     throw py::error_already_set();
   }
   return head.size();
