@@ -148,6 +148,13 @@ def report(results: list[Result]) -> list[str]:
             f"| {one['name']} | {one['calls']:,} | {one['same']:,} | {one['folder'] / 1e6:.1f} | {one['size']:.3f} | "
             f"{' | '.join(numbers)} | {one['cost']:.2f} |"
         )
+    capture, limit = (
+        sum(sum(one[kind] for kind in kinds) for one in results) for kinds in (["capture"], ["trace", "write"])
+    )
+    lines += [
+        "",
+        f"All together: captured in {capture:.0f} ms, traced and written in {limit:.0f} ms ({capture / limit:.2f}).",
+    ]
     reasons = [f"- {one['name']}: {count} x {reason}" for one in results for reason, count in one["reasons"].items()]
     return [*lines, "", "What is not the same, and what was not captured:", "", *(reasons or ["nothing"])]
 
