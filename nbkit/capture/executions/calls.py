@@ -162,6 +162,8 @@ class Calls:
             raise MissingError
         if value is None:
             value = made.get(held.result)
+            if value is not None and value.layout is not torch.strided:
+                return value
             if value is not None:
                 lies = value.stride(), value.storage_offset()
                 return value if lies == held.geometry[1:3] else tensor_of(value, held.geometry, held.device)

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+import numpy as np
 import pytest
 import torch
 from torch import Tensor, nn
@@ -280,3 +281,17 @@ def test_what_runs_below_the_recorder_is_a_constant_of_what_follows() -> None:
     assert execution.error is None and torch.equal(output(execution), flex_attention(q, q, q) + 1)
     added = execution.results[execution.outputs["[0]"]]
     assert [execution.results[source].kind for source in added.sources] == ["constant"]
+
+
+def test_sparse_results_run_again_alone_and_all_at_once() -> None:
+    def step(x: Tensor) -> Tensor:
+        one, other = x.to_sparse(), (x * 2).to_sparse_csr()
+        return torch.sparse.mm(one, x.t()) + torch.sparse.mm(other, x.t())
+
+    execution = torch_execution(step, (torch.randn(3, 4),))
+    runs_again(execution)
+    runs_from_inputs(execution)
+    assert execution.recompute is not None
+    for result in execution.results:
+        (found,) = execution.recompute({}, [result.result_id]).values()
+        np.testing.assert_allclose(found, execution.value(result.result_id), rtol=1e-5, atol=1e-6)
