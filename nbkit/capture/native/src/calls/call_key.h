@@ -76,6 +76,14 @@ class CallKey {
   // Sizes as in nbkit/capture/calls/memory.py.
   static constexpr int64_t alignment = 64, small = 64 << 10, most_unused = 4, most_checked = 64;
 
+  static constexpr size_t usual_length = 128, usual_count = 8;
+
+  CallKey() {
+    key.reserve(usual_length);
+    storages.reserve(usual_count);
+    used_.reserve(usual_count);
+  }
+
   Key key;
   std::vector<c10::Storage> storages;
   bool is_usual = true;  // else it has what Python has to look at: other layouts, devices and types, generators

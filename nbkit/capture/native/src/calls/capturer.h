@@ -41,7 +41,7 @@ struct CapturedCall {
   py::object taken = py::none();  // what Python keeps of it meanwhile; None of one that is left alone, or known
   std::optional<CallKey> begun;   // of a usual call
   KnownCalls* known = nullptr;
-  std::vector<py::object> names;
+  std::vector<std::string> names;
   int64_t number = 0;
 };
 
@@ -241,7 +241,7 @@ class Capturer {
   }
 
   // The name of the state that the CPU draws from.
-  py::object generator_state() {
+  std::string generator_state() {
     at::Generator generator = at::detail::getDefaultCPUGenerator();
     const at::Tensor state = [&] {
       const std::lock_guard<std::mutex> lock(generator.mutex());
@@ -262,7 +262,8 @@ class Capturer {
     }
     const size_t first = key.storages.size();
     Key begun = std::move(key.key);
-    key.key.clear();
+    key.key = {};
+    key.key.reserve(CallKey::usual_length);
     for (const c10::IValue& result : results) {
       key.add(result);
     }

@@ -5,6 +5,7 @@
 #include <c10/core/Storage.h>
 #include <c10/util/flat_hash_map.h>
 #include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
 #include <torch/csrc/DynamicTypes.h>
 #include <torch/csrc/utils/pybind.h>
 
@@ -123,27 +124,27 @@ class Contents {
         reference_(std::move(reference)) {}
 
   // The name of bytes, which are stored unless they are.
-  py::object put(const char* data, size_t size) { return put(data, size, summed(data, size)); }
+  std::string put(const char* data, size_t size) { return put(data, size, summed(data, size)); }
 
-  py::object put_buffer(const py::buffer& buffer) {
+  std::string put_buffer(const py::buffer& buffer) {
     const py::buffer_info info = buffer.request();
     return put(static_cast<const char*>(info.ptr), static_cast<size_t>(info.size * info.itemsize));
   }
 
   // The name of what a storage on the CPU holds now.
-  py::object name(const c10::Storage& storage, Part part) {
+  std::string name(const c10::Storage& storage, Part part) {
     const char* data = static_cast<const char*>(storage.data()) + part.start;
     const auto size = static_cast<size_t>(part.count);
     const int64_t sum = summed(data, size);
     if (part.count <= tiny) {  // to store it anew, and to compare, takes no longer than to look it up
-      py::object known = reference(storage, data, size);
-      return known.is_none() ? put(data, size, sum) : known;
+      std::optional<std::string> known = reference(storage, data, size);
+      return known.has_value() ? *known : put(data, size, sum);
     }
     Known& known = entry(storage);
     auto found = known.parts.find(part);
     if (found == known.parts.end() || found->second.second != sum) {
-      py::object name = reference(storage, data, size);
-      known.parts[part] = {name.is_none() ? put(data, size, sum) : name, sum};
+      std::optional<std::string> name = reference(storage, data, size);
+      known.parts[part] = {name.has_value() ? *name : put(data, size, sum), sum};
       found = known.parts.find(part);
     }
     return found->second.first;
@@ -167,19 +168,19 @@ class Contents {
   static constexpr int64_t tiny = 4096;
   struct Known {
     c10::weak_intrusive_ptr<c10::StorageImpl> storage;
-    std::map<Part, std::pair<py::object, int64_t>> parts;  // name and sum
+    std::map<Part, std::pair<std::string, int64_t>> parts;  // name and sum
   };
 
-  py::object put(const char* data, size_t size, int64_t sum) {
+  std::string put(const char* data, size_t size, int64_t sum) {
     for (const auto& [other_size, number] : by_sum_[sum]) {
       if (other_size == size && is_same(number, data, size)) {
-        return py::str(std::to_string(number));
+        return std::to_string(number);
       }
     }
     const auto added = filling_.add(data, size);
     const int64_t number = added.has_value() ? *added : stored(data, size);
     by_sum_[sum].emplace_back(size, number);
-    return py::str(std::to_string(number));
+    return std::to_string(number);
   }
 
   // The number that Python gives a content which does not fit in what is being filled.
@@ -195,12 +196,13 @@ class Contents {
     return std::memcmp(known != nullptr ? known : py::buffer(stored_(number)).request().ptr, data, size) == 0;
   }
 
-  py::object reference(const c10::Storage& storage, const char* data, size_t size) {
+  std::optional<std::string> reference(const c10::Storage& storage, const char* data, size_t size) {
     if (reference_.is_none()) {
-      return py::none();
+      return std::nullopt;
     }
     return reference_(reinterpret_cast<uintptr_t>(storage.data()), storage.nbytes(),
-                      py::memoryview::from_memory(data, static_cast<py::ssize_t>(size)));
+                      py::memoryview::from_memory(data, static_cast<py::ssize_t>(size)))
+        .cast<std::optional<std::string>>();
   }
 
   Known& entry(const c10::Storage& storage) {

@@ -23,7 +23,7 @@ struct RecordText {
   std::vector<int64_t> between;  // what stands between two of these: the place of a name, -1 for the number
   NamedParts after;
 
-  std::string with(int64_t number, const std::vector<py::object>& names, const py::object& encode) const {
+  std::string with(int64_t number, const std::vector<std::string>& names, const py::object& encode) const {
     std::string text;
     for (size_t place = 0; place < between.size(); ++place) {
       text += texts[place];
@@ -34,12 +34,11 @@ struct RecordText {
 
  private:
   // As JSON; `encode` is Python's, for what needs more than quotes: a parameter may have any name.
-  static std::string quoted(const py::object& name, const py::object& encode) {
-    const auto text = name.cast<std::string>();
-    const bool is_simple = std::all_of(text.begin(), text.end(), [](char one) {
+  static std::string quoted(const std::string& name, const py::object& encode) {
+    const bool is_simple = std::all_of(name.begin(), name.end(), [](char one) {
       return one >= ' ' && one <= '~' && one != '"' && one != '\\';
     });
-    return is_simple ? '"' + text + '"' : encode(name).cast<std::string>();
+    return is_simple ? '"' + name + '"' : encode(name).cast<std::string>();
   }
 };
 
