@@ -22,9 +22,8 @@ GLOBAL_HOOKS = (
     "_global_parameter_registration_hooks",
     "_global_buffer_registration_hooks",
 )
-# The tests' models are tiny, and on a busy machine threads that wait for each other make them slow; kernels inherit it.
+# As tests/__init__.py says to numpy.
 torch.set_num_threads(1)
-os.environ["OMP_NUM_THREADS"] = "1"
 # On a busy machine everything takes its two seconds; the tests of progress ask for it.
 os.environ["NBKIT_PROGRESS"] = "0"
 # A suite that was started in the background ignores Ctrl-C, and so do its children: tests raise it.
