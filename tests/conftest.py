@@ -11,6 +11,7 @@ from torch.nn.modules import module as torch_module
 from torch.utils import _python_dispatch
 
 from tests.processes import prepare
+from tests.support.garbage import pass_over
 from tests.tiers import ordered, seconds_by_folder, tiered
 
 GLOBAL_HOOKS = (
@@ -46,15 +47,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 def pytest_collection_finish() -> None:
     """Collections of garbage, which many tests ask for, pass over the half million objects of imported modules."""
-    gc.collect()
-    gc.freeze()
+    pass_over()
 
 
 @pytest.fixture(autouse=True, scope="module")
 def older_objects_are_passed_over() -> None:
     """Collections, and looks at what is alive, see what the tests of one file make, not all that ran before them."""
-    gc.collect()
-    gc.freeze()
+    pass_over()
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
