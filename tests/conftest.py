@@ -11,6 +11,7 @@ from torch.nn.modules import module as torch_module
 from torch.utils import _python_dispatch
 
 from tests.processes import prepare
+from tests.support.garbage import pass_over
 from tests.tiers import ordered, seconds_by_folder, tiered
 
 GLOBAL_HOOKS = (
@@ -22,9 +23,8 @@ GLOBAL_HOOKS = (
     "_global_parameter_registration_hooks",
     "_global_buffer_registration_hooks",
 )
-# The tests' models are tiny, and on a busy machine threads that wait for each other make them slow; kernels inherit it.
+# As tests/__init__.py says to numpy.
 torch.set_num_threads(1)
-os.environ["OMP_NUM_THREADS"] = "1"
 # On a busy machine everything takes its two seconds; the tests of progress ask for it.
 os.environ["NBKIT_PROGRESS"] = "0"
 # A suite that was started in the background ignores Ctrl-C, and so do its children: tests raise it.
@@ -47,15 +47,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 def pytest_collection_finish() -> None:
     """Collections of garbage, which many tests ask for, pass over the half million objects of imported modules."""
-    gc.collect()
-    gc.freeze()
+    pass_over()
 
 
 @pytest.fixture(autouse=True, scope="module")
 def older_objects_are_passed_over() -> None:
     """Collections, and looks at what is alive, see what the tests of one file make, not all that ran before them."""
-    gc.collect()
-    gc.freeze()
+    pass_over()
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -54,6 +54,8 @@ def _differences(
 ) -> Iterator[tuple[tuple[Finding, pd.DataFrame, list[int]], pd.Series]]:
     """Yields each finding with `ops` and the op_ids it is at, and the worst row of `diffs` that it stands for."""
     at = np.flatnonzero(~diffs["status"].isin(HARMLESS))
+    if not len(at):  # as nearly always, and to group no rows takes as long as to compare an op
+        return
     rows = diffs.iloc[at].assign(row=at)
     rows["source"] = ops["source"].to_numpy(object)[rows["op_id"].to_numpy()]
     for _, alike in rows.groupby(["status", "role", "position", "pattern", *PLACE], sort=False, dropna=False):

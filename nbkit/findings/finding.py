@@ -112,8 +112,8 @@ def line_texts(lines: pd.DataFrame | None) -> dict[str, str]:
     """Returns the texts of the lines of code in the frame `lines`, by source; null is a recording without."""
     if lines is None:
         return {}
-    known = lines.dropna(subset=["text"])
-    return dict(zip(known["source"].tolist(), known["text"].tolist(), strict=True))
+    pairs = zip(lines["source"].tolist(), lines["text"].tolist(), strict=True)
+    return {source: text for source, text in pairs if isinstance(text, str)}
 
 
 def wrong(findings: pd.DataFrame) -> pd.DataFrame:

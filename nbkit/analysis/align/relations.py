@@ -1,9 +1,9 @@
 """Relation says how one tensor holds the elements of another one, and turns left values into right ones."""
 
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import permutations, product
+from functools import lru_cache
+from itertools import islice, permutations, product
 from math import isfinite
 from typing import Any
 
@@ -81,15 +81,13 @@ def _same_elements(left: Array, right: Array, tolerance: float) -> bool:
     return relative_error(np.sort(left, axis=None), np.sort(right, axis=None)) <= tolerance
 
 
-def _splits(left: Shape, right: Shape) -> Iterator[tuple[Shape, Shape]]:
-    """Yields pairs of splits of both shapes with the same lengths."""
+@lru_cache(maxsize=512)  # many results of a model have the same shapes, and most tries find nothing
+def _splits(left: Shape, right: Shape) -> tuple[tuple[Shape, Shape], ...]:
+    """Returns pairs of splits of both shapes with the same lengths."""
     plain = [tuple(size for size in shape if size != 1) for shape in (left, right)]
     options = [[plain[side], *_split_once(plain[side], plain[1 - side])] for side in (0, 1)]
-    seen = set()
-    for first, second in sorted(product(*options), key=lambda pair: len(pair[0]) + len(pair[1])):
-        if Counter(first) == Counter(second) and (first, second) not in seen:
-            seen.add((first, second))
-            yield first, second
+    pairs = sorted(product(options[0], options[1]), key=lambda pair: len(pair[0]) + len(pair[1]))
+    return tuple(dict.fromkeys(pair for pair in pairs if sorted(pair[0]) == sorted(pair[1])))
 
 
 def _split_once(shape: Shape, other: Shape) -> Iterator[Shape]:
@@ -108,15 +106,11 @@ def _one_axis_split(shape: Shape, other: Shape) -> Iterator[Shape]:
                     yield shape[:axis] + pair + shape[axis + 1 :]
 
 
-def _orders(left: Shape, right: Shape) -> Iterator[tuple[int, ...]]:
-    """Yields orders of axes that make the left shape the right one, but not the one that changes nothing."""
-    count = 0
-    for axes in permutations(range(len(left))):
-        if axes != tuple(range(len(left))) and tuple(left[axis] for axis in axes) == right:
-            count += 1
-            if count > MOST_ORDERS:
-                return
-            yield axes
+@lru_cache(maxsize=512)
+def _orders(left: Shape, right: Shape) -> tuple[tuple[int, ...], ...]:
+    """Returns orders of axes that make the left shape the right one, but not the one that changes nothing."""
+    others = islice(permutations(range(len(left))), 1, None)
+    return tuple(islice((axes for axes in others if tuple(map(left.__getitem__, axes)) == right), MOST_ORDERS))
 
 
 def _is_close(left: Array, right: Array, tolerance: float) -> bool:

@@ -3,6 +3,7 @@
 import ctypes
 import gc
 import random
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import compress
 from typing import Any
@@ -41,11 +42,20 @@ def freeze_torch() -> None:
     gc.freeze()
 
 
-def holders() -> list[Any]:
-    """Returns the modules, optimizers, schedulers and gradient scalers of the process."""
+def holders(objects: list[Any] | None = None) -> list[Any]:
+    """Returns the modules, optimizers, schedulers and gradient scalers among the objects, else of the process."""
     kinds = set(_subclasses(HOLDERS))
-    objects = gc.get_objects()  # hundreds of thousands
+    objects = gc.get_objects() if objects is None else objects  # hundreds of thousands
     return [*compress(objects, map(kinds.__contains__, map(type, objects)))]
+
+
+def is_frozen(objects: list[Any]) -> bool:
+    """Returns whether objects are hidden from the garbage collector, which told these.
+
+    gc.get_freeze_count() counts them, which takes longer than a small step. The dict of modules is among the first
+    objects of all: it comes early, and whenever some are hidden, so is it.
+    """
+    return id(sys.modules) not in map(id, objects)
 
 
 def _subclasses(kinds: Iterable[type]) -> Iterator[type]:

@@ -4,7 +4,6 @@ import numpy as np
 
 from nbkit.findings.finding import Finding
 from nbkit.findings.training.facts import Audit, Clip
-from nbkit.findings.training.gradients import trainable
 from nbkit.findings.training.names import about, by_model, listed_names
 
 CLEARED = "Call zero_grad() after optimizer.step(), or before backward(); not between them."
@@ -18,7 +17,7 @@ def cleared_gradients(audit: Audit) -> list[Finding]:
     """Returns findings of parameters that a backward pass reached, and that have no gradient at any step."""
     if not audit.steps or audit.idle_steps != audit.steps:
         return []
-    rows = trainable(audit)
+    rows = audit.trainable
     reached = _reached(audit)
     keys = zip(rows["model"], rows["name"], strict=True)
     is_reached = np.array([key in reached for key in keys], dtype=bool)

@@ -107,6 +107,12 @@ class Audit:
         return rows[(rows["kind"] == "parameter") & rows["tied_with"].isna()].reset_index(drop=True)
 
     @cached_property
+    def trainable(self) -> pd.DataFrame:
+        """Returns the parameters that a step of their optimizer was to update."""
+        rows = self.trained
+        return rows[rows["requires_grad"] & (rows["optimizer_steps"].fillna(0) > 0)].reset_index(drop=True)
+
+    @cached_property
     def has_backward(self) -> bool:
         """Returns whether a gradient was computed."""
         return bool((self.ops["phase"] == "backward").any())

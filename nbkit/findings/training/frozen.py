@@ -5,7 +5,6 @@ import pandas as pd
 
 from nbkit.findings.finding import Finding, at_ops, counting
 from nbkit.findings.training.facts import Audit, History
-from nbkit.findings.training.gradients import trainable
 from nbkit.findings.training.names import about, by_model, listed_names, plural, some
 
 # The first step of a warm-up and the last of a schedule may have a rate of 0.
@@ -60,7 +59,7 @@ def _late(audit: Audit, model: str, names: list[str]) -> Finding:
 
 def zero_rates(audit: Audit) -> list[Finding]:
     """Returns findings of parameters that an optimizer stepped with a learning rate of exactly 0, several times."""
-    rows = trainable(audit)
+    rows = audit.trainable
     rows = rows[(rows["gradient"] == "finite").to_numpy(dtype=bool, na_value=False)]
     groups: dict[tuple[str, int, int], list[str]] = {}
     for model, name in zip(rows["model"], rows["name"], strict=True):
@@ -101,7 +100,7 @@ def stopped_gradients(audit: Audit) -> list[Finding]:
 
     Branches may take turns, so that it is a hint, and only where there are as many steps without as a turn of two has.
     """
-    rows = trainable(audit)
+    rows = audit.trainable
     groups: dict[tuple[str, int, int], list[str]] = {}
     for model, name in zip(rows["model"], rows["name"], strict=True):
         gradients = audit.histories.get((model, name), History((), ())).gradients
@@ -130,7 +129,7 @@ def reset_parameters(audit: Audit) -> list[Finding]:
     names = ops["op"].str.split(".").str[1].fillna("")
     drawing = ops[names.isin(["normal_", "uniform_", "random_"]) & (ops["phase"] != "optimizer")]
     rows = tensors[tensors["op_id"].isin(drawing["op_id"]) & (tensors["role"] == "output")]
-    rows = rows[rows["name"].isin(set(trainable(audit)["name"]))]
+    rows = rows[rows["name"].isin(set(audit.trainable["name"]))]
     lines = ops["source"].to_numpy(object)[rows["op_id"].to_numpy(dtype=np.int64)]
     return [_reset(audit, of) for _, of in rows.groupby(lines, sort=False, dropna=False)]
 

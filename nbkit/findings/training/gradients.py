@@ -20,15 +20,9 @@ HALF = "Scale the loss (torch.amp.GradScaler), or train in bfloat16 or float32: 
 NOT_FINITE = "Find the op that makes the NaN or Inf with opcheck, and skip the step or clip before it."
 
 
-def trainable(audit: Audit) -> pd.DataFrame:
-    """Returns the parameters that a step of their optimizer was to update."""
-    rows = audit.trained
-    return rows[rows["requires_grad"] & (rows["optimizer_steps"].fillna(0) > 0)].reset_index(drop=True)
-
-
 def missing_gradients(audit: Audit) -> list[Finding]:
     """Returns findings of parameters in an optimizer that have no gradient, though a backward pass ran."""
-    rows = trainable(audit)
+    rows = audit.trainable
     reached = set(rows["model"][rows["gradient"].isin(["zero", "finite", "non_finite"])])
     still = (rows["changed_fraction"].fillna(0) == 0).to_numpy(dtype=bool)
     none = rows[(rows["gradient"] == "none").to_numpy(dtype=bool, na_value=False) & still]
@@ -86,7 +80,7 @@ def _never(audit: Audit, model: str, names: list[str]) -> Finding:
 
 def zero_gradients(audit: Audit) -> list[Finding]:
     """Returns findings of parameters whose gradient is exactly zero at each step."""
-    rows = trainable(audit)
+    rows = audit.trainable
     findings = []
     for model, of in rows.groupby("model", sort=False):
         zero = of[(of["gradient"] == "zero").to_numpy(dtype=bool, na_value=False)]
@@ -127,7 +121,7 @@ def _zero_inputs(of: pd.DataFrame, zero: pd.DataFrame) -> str:
 
 def non_finite_gradients(audit: Audit) -> list[Finding]:
     """Returns findings of gradients with NaN or Inf that an optimizer used."""
-    rows = trainable(audit)
+    rows = audit.trainable
     bad = rows[(rows["gradient"] == "non_finite").to_numpy(dtype=bool, na_value=False)]
     return [
         Finding(

@@ -4,7 +4,6 @@ import pandas as pd
 
 from nbkit.findings.finding import Finding
 from nbkit.findings.training.facts import Audit
-from nbkit.findings.training.gradients import trainable
 from nbkit.findings.training.names import about, by_model, listed_names, plural
 
 HALF = ("bfloat16", "float16")
@@ -56,7 +55,7 @@ def _not_held(audit: Audit, model: str, names: list[str], held: int) -> Finding:
 
 def lost_updates(audit: Audit) -> list[Finding]:
     """Returns findings of parameters that the optimizer was to move, and that rounding left where they were."""
-    rows = trainable(audit)
+    rows = audit.trainable
     rows = rows[(rows["gradient"] == "finite").to_numpy(dtype=bool, na_value=False) & rows["changed_fraction"].notna()]
     rows = rows[(rows["learning_rate"] > 0).to_numpy(dtype=bool)]
     findings = []

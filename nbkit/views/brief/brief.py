@@ -16,6 +16,7 @@ from nbkit.views.statements.operators import operator_words
 from nbkit.views.statements.statement import Tone, Words
 from nbkit.views.summary.facts import facts
 from nbkit.views.summary.names import shown
+from nbkit.views.summary.once import once_per_view
 
 LATER_STEPS = (
     "One step was checked, and faults often begin later: watch several with %%opaudit or "
@@ -62,6 +63,7 @@ class Brief:
         return " ".join(filter(None, (*self.limits, not_looked_at(self.missing))))
 
 
+@once_per_view
 def brief_of(trace: Trace) -> Brief:
     """Returns the brief of a trace; of a graph, which nobody ran, it has neither verdict nor findings."""
     found = entries(trace)

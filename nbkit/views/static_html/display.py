@@ -12,6 +12,7 @@ from nbkit.views.static_html.mimebundle import WIDGET_VIEW
 from nbkit.views.static_html.static_table import static_table
 from nbkit.views.static_html.text import summary
 from nbkit.views.static_html.view import view_of
+from nbkit.views.summary.once import one_view
 
 __all__ = ["mimebundle", "summary"]
 BRIEF = "application/vnd.nbkit.brief+json"
@@ -19,6 +20,7 @@ BRIEF = "application/vnd.nbkit.brief+json"
 _WIDGETS: "WeakKeyDictionary[Trace, Any]" = WeakKeyDictionary()
 
 
+@one_view()
 def mimebundle(trace: Trace) -> tuple[dict[str, Any], dict[str, Any]]:
     """Returns what Jupyter shows of a trace: its verb's widget where somebody can use it, HTML and text.
 

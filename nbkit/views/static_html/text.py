@@ -6,10 +6,12 @@ from nbkit.views.brief.text import brief_lines
 from nbkit.views.sections.writers import text_width, to_text
 from nbkit.views.static_html.view import view_of
 from nbkit.views.summary.facts import facts
+from nbkit.views.summary.once import one_view
 
 ROWS = 5
 
 
+@one_view()
 def summary(trace: Trace) -> str:
     """Says what ran, the verdict and the first findings, where the time went, what was skipped; no trailing newline.
 

@@ -14,6 +14,7 @@ from nbkit.schema import MODULES, OPS
 from nbkit.trace.trace import Trace
 from nbkit.views.summary.counting import counted_ops, is_timeline
 from nbkit.views.summary.names import shown
+from nbkit.views.summary.once import once_per_view
 
 # What the rows of each level are, one and several, in the order in which they are told.
 LEVEL_NOUNS = {
@@ -45,6 +46,7 @@ class Facts:
     notes: tuple[str, ...]
 
 
+@once_per_view
 def facts(trace: Trace) -> Facts:
     """Returns the facts of a trace; those its meta does not hold are left out."""
     meta, ops = trace.meta, trace.frames.get("ops", OPS.frame())

@@ -7,15 +7,13 @@ import torch
 
 from nbkit.capture.replay import reference
 from tests.capture.diff.planted import compared
+from tests.support.garbage import pass_over
 
 
 @pytest.fixture(autouse=True)
 def nothing_older():
     """What other tests left is not looked through again and again."""
-    gc.collect()
-    gc.freeze()
-    yield
-    gc.unfreeze()
+    pass_over()
 
 
 def live_bytes():

@@ -1,5 +1,6 @@
 """The state that a step begins with: put back, the same steps follow."""
 
+import gc
 import random
 
 import numpy as np
@@ -7,7 +8,16 @@ import pytest
 import torch
 from torch import nn
 
-from nbkit.capture.watch.state import NumpyState, State, TooLargeError, holders, random_state, set_random_state
+from nbkit.capture.watch.state import (
+    NumpyState,
+    State,
+    TooLargeError,
+    holders,
+    is_frozen,
+    random_state,
+    set_random_state,
+)
+from tests.support.garbage import pass_over
 
 
 class Trainer:
@@ -137,6 +147,17 @@ def test_holders_are_found_wherever_they_are():
     found = {id(one) for one in holders()}
     assert {id(one) for one in (trainer.model[0], trainer.optimizer, trainer.schedule, trainer.scaler)} <= found
     assert id(trainer) not in found
+
+
+@pytest.mark.parametrize("freeze", [gc.unfreeze, gc.freeze])
+def test_what_the_garbage_collector_does_not_tell_is_frozen(freeze):
+    gc.unfreeze()
+    freeze()
+    try:
+        assert is_frozen(gc.get_objects()) is bool(gc.get_freeze_count()) is (freeze is gc.freeze)
+    finally:
+        gc.unfreeze()
+        pass_over()
 
 
 DRAWS = {

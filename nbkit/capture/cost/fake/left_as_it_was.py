@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from torch._subclasses.fake_tensor import FakeTensor
 from torch.optim.optimizer import register_optimizer_step_post_hook
 
-from nbkit.capture.watch.state import State, holders
+from nbkit.capture.watch.state import State, holders, is_frozen
 from nbkit.compat.torch_versions import set_version
 
 
@@ -26,7 +26,7 @@ class LeftAsItWas:
         self.noted: set[int] = set()
         self.before: State | None = None
         self.handles: list[Any] = []
-        self.has_frozen = False
+        self.is_to_thaw = False
 
     def note(self, real: Tensor) -> None:
         """Notes a real tensor before the first op takes it."""
@@ -44,7 +44,9 @@ class LeftAsItWas:
                 real.grad = self.faked(gradient)
 
     def __enter__(self) -> None:
-        found = holders()
+        objects = gc.get_objects()
+        found, self.is_to_thaw = holders(objects), not is_frozen(objects)
+        del objects
         # Tensors keep their values by themselves; which tensors a model, an optimizer or a scaler holds is put back.
         self.before = State(found, [], 0, can_keep=lambda tensor: False)
         # A step may drop a gradient before an op takes its tensor.
@@ -54,17 +56,16 @@ class LeftAsItWas:
                     self.note_gradient(parameter)
         # A collection would look through all that there is, which takes as long as a large part of the step: what was
         # there before stays out of it.
-        if not gc.get_freeze_count():
+        if self.is_to_thaw:
             gc.freeze()
-            self.has_frozen = True
         self.handles = [
             register_optimizer_step_post_hook(lambda optimizer, args, kwargs: self.on_state(optimizer)),
         ]
 
     def __exit__(self, *error: object) -> None:
-        if self.has_frozen:
+        if self.is_to_thaw:
             gc.unfreeze()
-            self.has_frozen = False
+            self.is_to_thaw = False
         for handle in self.handles:
             handle.remove()
         self.handles.clear()

@@ -13,6 +13,7 @@ import torch
 from torch import nn
 
 import nbkit
+from tests.support.garbage import pass_over
 
 
 class Caching(nn.Module):
@@ -159,6 +160,7 @@ def test_the_garbage_collector_has_what_it_had(is_frozen):
         assert bool(gc.get_freeze_count()) is is_frozen and gc.isenabled()
     finally:
         gc.unfreeze()
+        pass_over()
 
 
 def test_an_error_of_the_step_is_its_own_and_torch_logs_nothing_beside_it(capfd):

@@ -1,6 +1,5 @@
 """What stands for optimizers and what they are asked for: their state, names, and steps that do not run otherwise."""
 
-import gc
 from functools import partial
 
 import pytest
@@ -9,6 +8,7 @@ from torch import nn
 
 import nbkit
 from tests.capture.cost.what_if.cases import Training
+from tests.support.garbage import frozen
 
 
 class Counting(torch.optim.Optimizer):
@@ -45,21 +45,20 @@ def test_numbers_in_the_state_of_an_optimizer_stay_numbers():
     assert all(of["moved"] is before for of, before in zip(optimizer.state.values(), moved, strict=True))
 
 
-def test_an_optimizer_takes_its_own_steps_again(request):
+def test_an_optimizer_takes_its_own_steps_again():
     """Also where the garbage collector, which knows most of what a step changes, does not look."""
     model, x = nn.Linear(4, 4), torch.ones(2, 4)
     plain, scheduled = (torch.optim.SGD([one], lr=0.1) for one in model.parameters())
     torch.optim.lr_scheduler.StepLR(scheduled, 1)
     before = scheduled.step
-    gc.freeze()
-    request.addfinalizer(gc.unfreeze)
 
     def step():
         model(x).sum().backward()
         plain.step()
         scheduled.step()
 
-    nbkit.what_if(step, optimizer=torch.optim.Adagrad)
+    with frozen():
+        nbkit.what_if(step, optimizer=torch.optim.Adagrad)
     assert "step" not in vars(plain) and vars(scheduled)["step"] is before
 
 

@@ -14,6 +14,7 @@ import nbkit
 from nbkit.capture.cost.what_if.difference import measures
 from nbkit.schema.cost import DIFFERENCE
 from tests.capture.cost.what_if.cases import Training, costs
+from tests.support.garbage import frozen
 
 BF16 = torch.bfloat16
 OTHERS = {
@@ -84,12 +85,11 @@ def test_a_scheduler_does_not_warn_of_another_optimizer():
         nbkit.what_if(step, optimizer=torch.optim.SGD)
 
 
-def test_foreach_with_another_dtype_in_place_of_fused(request):
+def test_foreach_with_another_dtype_in_place_of_fused():
     training = Training("Recurrent", optimizer=partial(torch.optim.AdamW, fused=True))
     groups, foreach = snapshot(training)[0], partial(torch.optim.AdamW, foreach=True)
-    gc.freeze()  # else options are put back with all that the garbage collector knows, too
-    request.addfinalizer(gc.unfreeze)
-    asked = nbkit.what_if(training.step, foreach=True, dtype=BF16)
+    with frozen():  # else options are put back with all that the garbage collector knows, too
+        asked = nbkit.what_if(training.step, foreach=True, dtype=BF16)
     assert same(groups, snapshot(training)[0])
     assert measures(asked.changed) == costs(Training("Recurrent", dtype=BF16, optimizer=foreach).step)
     assert any(op.startswith("aten._foreach_") for op in asked.changed.costs["op"])
