@@ -1,10 +1,10 @@
 """A soak of a widget: many random actions with a fixed seed; what the page says meanwhile, and what it holds after."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from random import Random
 
-from playwright.sync_api import Locator, Page
+from playwright.sync_api import CDPSession, Locator, Page
 
 from tests.browser.op_table.test_op_table_looks import DARK, LIGHT, SET_THEME
 
@@ -44,17 +44,50 @@ PLACE = """(stage) => {
 }"""
 
 PARTS = ("usedSize", "embedderHeapUsedSize", "backingStorageSize")
+# What the browser's protocol calls a held key.
+CONTROL, SHIFT = 2, 8
 
 
 @dataclass(frozen=True)
 class Soaked:
-    """What is soaked: the widget, what of it is zoomed, dragged and clicked, its search, keys, words to look for."""
+    """What is soaked: the widget, what of it is zoomed, dragged and clicked, its search, keys, words to look for.
+
+    `pause_ms` is longer than the widget waits before it does what was asked for.
+    """
 
     root: Locator
     stage: Locator
     search: Locator
     keys: Sequence[str]
     words: Sequence[str]
+    pause_ms: int = 500
+
+
+@dataclass(frozen=True)
+class Hand:
+    """What acts on a widget: keys, and a mouse whose presses and turns need no move before them.
+
+    The browser answers each move in its next frame, and Playwright's mouse moves to wherever it does something else.
+    """
+
+    widget: Soaked
+    random: Random
+    session: CDPSession
+
+    def somewhere(self) -> tuple[float, float]:
+        """A place on the stage, as far as that is in the window."""
+        x, y, width, height = self.widget.stage.evaluate(PLACE)
+        return x + width * self.random.random(), y + height * self.random.random()
+
+    def mouse(self, kind: str, place: tuple[float, float], **others: object) -> None:
+        event = {"type": f"mouse{kind}", "x": place[0], "y": place[1], **others}
+        self.session.send("Input.dispatchMouseEvent", event)
+
+    def press(self, place: tuple[float, float], modifiers: int = 0) -> None:
+        self.mouse("Pressed", place, button="left", buttons=1, clickCount=1, modifiers=modifiers)
+
+    def release(self, place: tuple[float, float], modifiers: int = 0) -> None:
+        self.mouse("Released", place, button="left", clickCount=1, modifiers=modifiers)
 
 
 @dataclass
@@ -78,91 +111,85 @@ class Held:
 
 
 def soak(widget: Soaked, *, actions: int = 300, most_rounds: int = 6, seed: int = 7) -> Held:
-    """Does the same random actions in each round, from the same state on, and once before they are counted.
+    """Does the same random actions in each round, from the same state on, twice or until a round adds nothing.
 
     What a first round leaves behind may be caches, which have a bound, and what is open then is not what a new widget
-    has open; what grows in the next rounds has no bound. On a busy machine a round may end with another box chosen,
-    whose panel holds more, so a round that adds is followed by another one: a leak adds in every round.
+    has open; on a busy machine a round may end with another box chosen, whose panel holds more. So a round that adds is
+    followed by another one: a leak adds in every round, what has a bound does not.
     """
     held, page = Held(), widget.root.page
     page.on("console", lambda message: held.messages.append(message.text))
     page.on("pageerror", lambda error: held.messages.append(str(error)))
     begin = widget.root.evaluate(TOOLS)
-    _round(widget, begin, actions, seed)
+    session = page.context.new_cdp_session(page)
     while len(held.nodes) < 2 or (held.grown() and len(held.nodes) < most_rounds):
-        _round(widget, begin, actions, seed)
+        hand = Hand(widget, Random(seed), session)
+        for _ in range(actions):
+            hand.random.choice(ACTIONS)(hand)
+        _bring_back(widget, begin)
         _measure(page, held)
+    session.detach()
     return held
 
 
-def _round(widget: Soaked, begin: list[str], actions: int, seed: int) -> None:
-    random = Random(seed)
-    for _ in range(actions):
-        random.choice(ACTIONS)(widget, random)
-    _bring_back(widget, begin)
+def _zoom(hand: Hand) -> None:
+    turn = {"deltaX": 0, "deltaY": hand.random.uniform(-400, 300), "modifiers": CONTROL}
+    _held_key(hand, "Control", lambda: hand.mouse("Wheel", hand.somewhere(), **turn))
 
 
-def _zoom(widget: Soaked, random: Random) -> None:
-    _over(widget, random)
-    _held_key(widget.root.page, "Control", lambda: widget.root.page.mouse.wheel(0, random.uniform(-400, 300)))
+def _scroll(hand: Hand) -> None:
+    turn = {"deltaX": hand.random.choice((0, 80)), "deltaY": hand.random.uniform(-200, 200)}
+    hand.mouse("Wheel", hand.somewhere(), **turn)
 
 
-def _scroll(widget: Soaked, random: Random) -> None:
-    _over(widget, random)
-    widget.root.page.mouse.wheel(random.choice((0, 80)), random.uniform(-200, 200))
+def _drag(hand: Hand, modifiers: int = 0) -> None:
+    start = hand.somewhere()
+    hand.press(start, modifiers)
+    end = hand.somewhere()
+    for place in (((start[0] + end[0]) / 2, (start[1] + end[1]) / 2), end):
+        hand.mouse("Moved", place, button="left", buttons=1, modifiers=modifiers)
+    hand.release(end, modifiers)
 
 
-def _drag(widget: Soaked, random: Random) -> None:
-    mouse = widget.root.page.mouse
-    _over(widget, random)
-    mouse.down()
-    _over(widget, random)
-    mouse.up()
+def _pan(hand: Hand) -> None:
+    _held_key(hand, "Shift", lambda: _drag(hand, SHIFT))
 
 
-def _pan(widget: Soaked, random: Random) -> None:
-    _held_key(widget.root.page, "Shift", lambda: _drag(widget, random))
+def _click(hand: Hand) -> None:
+    place = hand.somewhere()
+    hand.mouse("Moved", place)
+    hand.press(place)
+    hand.release(place)
 
 
-def _click(widget: Soaked, random: Random) -> None:
-    _over(widget, random)
-    widget.root.page.mouse.down()
-    widget.root.page.mouse.up()
-
-
-def _press(widget: Soaked, random: Random) -> None:
-    widget.stage.focus()
+def _press(hand: Hand) -> None:
+    hand.widget.stage.focus()
     for _ in range(3):
-        widget.root.page.keyboard.press(random.choice(widget.keys))
+        hand.widget.root.page.keyboard.press(hand.random.choice(hand.widget.keys))
 
 
-def _search(widget: Soaked, random: Random) -> None:
-    widget.search.fill(random.choice((*widget.words, "")))
+def _search(hand: Hand) -> None:
+    hand.widget.search.fill(hand.random.choice((*hand.widget.words, "")))
 
 
-def _choose(widget: Soaked, random: Random) -> None:
-    widget.root.evaluate(CHOOSE, random.random())
+def _choose(hand: Hand) -> None:
+    hand.widget.root.evaluate(CHOOSE, hand.random.random())
 
 
-def _theme(widget: Soaked, random: Random) -> None:
-    widget.root.page.evaluate(SET_THEME, random.choice(([True, LIGHT], [False, DARK])))
+def _theme(hand: Hand) -> None:
+    hand.widget.root.page.evaluate(SET_THEME, hand.random.choice(([True, LIGHT], [False, DARK])))
 
 
 ACTIONS = (_zoom, _zoom, _scroll, _drag, _pan, _click, _press, _press, _search, _choose, _theme)
 
 
-def _over(widget: Soaked, random: Random) -> None:
-    """Moves the pointer to somewhere on the stage, as far as that is in the window."""
-    x, y, width, height = widget.stage.evaluate(PLACE)
-    widget.root.page.mouse.move(x + width * random.random(), y + height * random.random(), steps=2)
-
-
-def _held_key(page: Page, key: str, act: object) -> None:
-    page.keyboard.down(key)
+def _held_key(hand: Hand, key: str, act: Callable[[], object]) -> None:
+    keyboard = hand.widget.root.page.keyboard
+    keyboard.down(key)
     try:
-        act()  # type: ignore[operator]
+        act()
     finally:
-        page.keyboard.up(key)
+        keyboard.up(key)
 
 
 def _bring_back(widget: Soaked, begin: list[str]) -> None:
@@ -175,8 +202,7 @@ def _bring_back(widget: Soaked, begin: list[str]) -> None:
     for _ in range(2):
         widget.root.evaluate(BRING_BACK, begin)
     page.evaluate(SET_THEME, [True, LIGHT])
-    # What was asked for with a pause is done.
-    page.wait_for_timeout(500)
+    page.wait_for_timeout(widget.pause_ms)
 
 
 def _measure(page: Page, held: Held) -> None:

@@ -16,9 +16,8 @@ def soaked(chromium: Browser, most_rounds: int = 6, **scripts: str) -> Held:
     page = chromium.new_page()
     acts = [f"listen('{event}', () => {{ {script} }});" for event, script in scripts.items()]
     page.set_content(WIDGET % "\n".join(acts))
-    widget = Soaked(
-        page.locator("main"), page.locator("#stage"), page.get_by_role("searchbox"), ("a", "Enter"), ("mm",)
-    )
+    search = page.get_by_role("searchbox")
+    widget = Soaked(page.locator("main"), page.locator("#stage"), search, ("a", "Enter"), ("mm",), pause_ms=0)
     held = soak(widget, actions=25, most_rounds=most_rounds)
     page.close()
     return held

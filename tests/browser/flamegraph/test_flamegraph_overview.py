@@ -1,7 +1,9 @@
 """The overview above the frames: its window zooms, moves and resizes; and the hint of a wheel that does nothing."""
 
+from collections.abc import Iterator
+
 import pytest
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Browser, Locator, Page, expect
 
 from tests.browser.flame_page import FlamePage, training_step
 
@@ -12,6 +14,19 @@ FORWARD, BACKWARD, OPTIMIZER = "#3b8cf6", "#d97706", "#159a4b"
 def step(page: Page) -> FlamePage:
     page.emulate_media(reduced_motion="reduce")
     return FlamePage(page, training_step())
+
+
+@pytest.fixture
+def clocked(chromium: Browser) -> Iterator[FlamePage]:
+    """The step on a page of its own, as a clock that can be put forward stays with a page."""
+    page = chromium.new_page(viewport={"width": 1000, "height": 900})
+    page.clock.install()
+    page.emulate_media(reduced_motion="reduce")
+    errors: list[str] = []
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    yield FlamePage(page, training_step())
+    page.close()
+    assert errors == []
 
 
 def overview(shown: FlamePage) -> Locator:
@@ -74,16 +89,17 @@ def test_it_is_of_merged_views_too(step: FlamePage) -> None:
     assert ends(step) == [BACKWARD, BACKWARD]
 
 
-def test_a_plain_wheel_that_does_nothing_says_how_to_zoom_three_times_at_most(step: FlamePage) -> None:
-    hint = step.page.get_by_text("Hold Ctrl and scroll to zoom")
+def test_a_plain_wheel_that_does_nothing_says_how_to_zoom_three_times_at_most(clocked: FlamePage) -> None:
+    hint = clocked.page.get_by_text("Hold Ctrl and scroll to zoom")
     expect(hint).to_be_hidden()
     for _ in range(3):
-        step.hover(0.5, 1)
-        step.page.mouse.wheel(0, 100)
+        clocked.hover(0.5, 1)
+        clocked.page.mouse.wheel(0, 100)
         expect(hint).to_be_visible()
+        clocked.page.clock.fast_forward(1_600)
         expect(hint).to_be_hidden()
-    step.page.mouse.wheel(0, 100)
-    step.settle()
+    clocked.page.mouse.wheel(0, 100)
+    clocked.settle()
     expect(hint).to_be_hidden()
 
 
