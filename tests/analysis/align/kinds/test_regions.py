@@ -53,6 +53,13 @@ def test_a_vector_that_is_taken_away_is_no_bias_that_the_other_side_lacks(right,
     assert words in message(kind_of(region(X, right, [piece("x", X)], **sides)), "missing_bias")
 
 
+def test_a_rotary_base_that_no_short_number_comes_near_enough_to_is_named():
+    """Of five digits 10,000 and 10,000.4 are one number."""
+    inverse = [base ** (-np.arange(32) / 32) for base in (1e4, 10_000.4)]
+    said = message(kind_of(region(*inverse, kind="buffer")), "rotary_base")
+    assert said == "The rotary base is 10,000 on the left, 10000.4 on the right."
+
+
 def test_an_epsilon_beside_a_variance_is_named():
     x = 0.02 * X + 1
     variance = x.astype(np.float64).var(-1, keepdims=True)
