@@ -6,7 +6,17 @@ import pytest
 from nbkit.analysis.align.kinds.find import kind_of
 from nbkit.analysis.align.region import Piece
 from nbkit.executions.execution import Result
-from tests.analysis.align.kinds.regions import layer_norm, parameter, piece, randn, region, rms_norm, single
+from tests.analysis.align.kinds.regions import (
+    causal,
+    layer_norm,
+    masked,
+    parameter,
+    piece,
+    randn,
+    region,
+    rms_norm,
+    single,
+)
 
 X, Y = randn(2, 16, 32), randn(2, 16, 32, seed=1)
 W, G, B = randn(32, 32, seed=2, scale=0.2), 1 + 0.3 * randn(32, seed=3), randn(32, seed=4)
@@ -58,6 +68,14 @@ def test_a_rotary_base_that_no_short_number_comes_near_enough_to_is_named():
     inverse = [base ** (-np.arange(32) / 32) for base in (1e4, 10_000.4)]
     said = message(kind_of(region(*inverse, kind="buffer")), "rotary_base")
     assert said == "The rotary base is 10,000 on the left, 10000.4 on the right."
+
+
+def test_a_mask_with_infinities_is_told_from_one_with_finite_numbers_where_it_hides_whole_rows():
+    hidden = causal(16)
+    hidden[:2] = True
+    scores = np.zeros((16, 16), np.float32)
+    said = message(kind_of(region(masked(scores, hidden, -1e9), masked(scores, hidden))), "nan")
+    assert said.startswith("The right one masks with -Inf where the left one has finite numbers, 2 rows wholly: ")
 
 
 def test_an_epsilon_beside_a_variance_is_named():
