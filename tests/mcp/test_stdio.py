@@ -4,11 +4,13 @@ import asyncio
 import json
 import subprocess
 import sys
+from argparse import Namespace
 from pathlib import Path
 
 import pytest
 
 import nbkit
+from nbkit.command_line.mcp import MCP
 
 mcp = pytest.importorskip("mcp", reason="the package mcp is not installed: pip install 'nbkit-torch[mcp]'")
 SOURCES = str(Path(__file__).parents[2])
@@ -87,3 +89,11 @@ def test_the_other_subcommands_import_neither_the_package_nor_the_server():
     code = "import sys; from nbkit.command_line.main import main; main(['--help'])"
     code += "\nprint({'mcp', 'nbkit.mcp'} & {*sys.modules})"
     assert run(code).stdout.endswith("set()\n")
+
+
+def test_a_terminal_is_told_which_folder_is_served(folder, monkeypatch):
+    served, said = [], []
+    monkeypatch.setattr("nbkit.mcp.server.serve", lambda *given: served.append(given))
+    assert MCP.run(Namespace(root=folder.root), said.append).text is None
+    assert [given[0].root for given in served] == [folder.root]
+    assert said == [f"serving the traces below {folder.root} on stdin and stdout; an assistant starts this by itself"]

@@ -77,6 +77,30 @@ def test_an_op_that_is_wrong_behind_another_one_is_a_beginning_of_its_own():
     assert first_divergence(found)["left"]["name"] == "scaled"
 
 
+def test_ops_in_another_order_behind_a_wrong_one_are_no_beginnings():
+    """Tanh is odd: by the graph its pair would be the right one's, which gives the negative."""
+
+    def odd(factor: float, first: str, second: str):
+        ops = dict(OPS, Mul=lambda left, right: left * right * np.float32(factor))
+        product = ops["Mul"](X, W)
+        made = ops[first](product)
+        odd = ops[second](made)
+        steps = [
+            ("x", None, [], X),
+            ("layer.weight", None, [], W),
+            ("product", "Mul", ["x", "layer.weight"], product),
+            ("made", first, ["product"], made),
+            ("odd", second, ["made"], odd),
+            ("y", "Add", ["odd", "layer.weight"], odd + W),
+        ]
+        return execution(*steps, ops=ops)
+
+    found = align(odd(1, "Tanh", "Neg"), odd(1.5, "Neg", "Tanh"))
+    rows = alignment_frame(found)
+    assert rows.loc[rows["error_class"] == "local", "name"].tolist() == ["product"]
+    assert [event.match.right for event in found.events] == [2]
+
+
 def test_the_first_divergence_has_its_local_error():
     wrong = dict(OPS, Neg=lambda value: value * np.float32(-1.5))
     added = X * np.float32(0.5) + W

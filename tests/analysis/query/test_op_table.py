@@ -49,6 +49,28 @@ def test_values_that_differ_in_their_last_bits_are_told_apart() -> None:
     assert sorted_ids(ops, "self_time_us") == [1, 0, 3, 2]
 
 
+def test_ops_outside_of_modules_belong_to_what_their_phase_says() -> None:
+    rows = [
+        {"module": "fc", "model": "Net"},
+        {"module": "", "model": "Net"},
+        {"phase": "forward"},
+        {"phase": "backward"},
+        {"phase": "optimizer"},
+        {"phase": None},
+        {"phase": None, "level": "range"},
+    ]
+    location = encode(make_ops(*rows), make_tensors()).texts["location"]
+    assert location.column().tolist() == [
+        "fc",
+        "(root)",
+        "(loss and other forward ops)",
+        "(backward outside modules)",
+        "(optimizer)",
+        "(other ops)",
+        "(Python and named ranges)",
+    ]
+
+
 def test_no_ops_and_no_tensors() -> None:
     ops = encode(make_ops(), make_tensors())
     assert sorted_ids(ops, "self_time_us") == []

@@ -62,3 +62,19 @@ def test_what_others_replaced_meanwhile_stays() -> None:
     holder.function = other
     patch.remove()
     assert holder.function is other
+
+
+def test_of_a_function_that_a_class_inherits_nothing_stays_on_the_class() -> None:
+    class Base:
+        def function(self) -> str:
+            return "bare"
+
+    class Derived(Base):
+        pass
+
+    patch = Patch(Derived, "function")
+    patch.install(lambda self: "patched")
+    assert (Derived().function(), Base().function()) == ("patched", "bare")
+    patch.remove()
+    assert Derived().function() == "bare"
+    assert "function" not in vars(Derived)

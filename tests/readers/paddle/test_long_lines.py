@@ -17,7 +17,7 @@ LINES = {
     "equal names": ATTRIBUTES + ", b = 2" * (LENGTH // 7) + ")",
     "open lists": ATTRIBUTES + ", a = [" * (LENGTH // 7) + ")",
     "deep list": ATTRIBUTES + ", b = " + "[" * LENGTH + ")",
-    "deep dist_attr": ATTRIBUTES + ", dist_attr = {" * (LENGTH // 15) + "}" * (LENGTH // 15) + ", x)",
+    "deep dist_attr": ATTRIBUTES + ", dist_attr = {" * (LENGTH // 4) + "}" * (LENGTH // 4) + ", x)",
     "blanks": ATTRIBUTES + ", b =" + " " * LENGTH + "c = 1)",
     "digits": ATTRIBUTES + ", b = " + "1" * LENGTH + ")",
     "types of a variable": "var a" + " : LOD_TENSOR.shape(" * (LENGTH // 20),

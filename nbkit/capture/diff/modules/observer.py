@@ -100,9 +100,9 @@ class ModuleDiffObserver(Observer):
 
     def frames(self, trace: Trace, ops: pd.DataFrame, op_ids: np.ndarray) -> tuple[Frames, Meta]:
         self.comparer.thread.run(self.judge.finish)
-        placed = [(_placed(row, op_ids), row["slot"]) for row in self.judge.rows]
+        placed = [(_placed(row, op_ids), (row["slot"], row["module"])) for row in self.judge.rows]
         rows = [row for row, _ in placed if row is not None]
-        without_ops = len({slot for row, slot in placed if row is None})
+        without_ops = len({call for row, call in placed if row is None})
         self.comparer.skipped["modules that run no op"] += without_ops
         diffs = diffs_frame(rows, op_ids, ops, EVERY_PHASE, from_ops=())
         for reason, count in (+self.comparer.skipped).items():

@@ -6,7 +6,17 @@ import pytest
 from nbkit.analysis.align.kinds.find import kind_of
 from nbkit.analysis.align.region import Piece
 from nbkit.executions.execution import Result
-from tests.analysis.align.kinds.regions import layer_norm, parameter, piece, randn, region, rms_norm, single
+from tests.analysis.align.kinds.regions import (
+    causal,
+    layer_norm,
+    masked,
+    parameter,
+    piece,
+    randn,
+    region,
+    rms_norm,
+    single,
+)
 
 X, Y = randn(2, 16, 32), randn(2, 16, 32, seed=1)
 W, G, B = randn(32, 32, seed=2, scale=0.2), 1 + 0.3 * randn(32, seed=3), randn(32, seed=4)
@@ -51,6 +61,21 @@ def test_a_value_that_was_not_kept_hides_no_other_one():
 )
 def test_a_vector_that_is_taken_away_is_no_bias_that_the_other_side_lacks(right, sides, words):
     assert words in message(kind_of(region(X, right, [piece("x", X)], **sides)), "missing_bias")
+
+
+def test_a_rotary_base_that_no_short_number_comes_near_enough_to_is_named():
+    """Of five digits 10,000 and 10,000.4 are one number."""
+    inverse = [base ** (-np.arange(32) / 32) for base in (1e4, 10_000.4)]
+    said = message(kind_of(region(*inverse, kind="buffer")), "rotary_base")
+    assert said == "The rotary base is 10,000 on the left, 10000.4 on the right."
+
+
+def test_a_mask_with_infinities_is_told_from_one_with_finite_numbers_where_it_hides_whole_rows():
+    hidden = causal(16)
+    hidden[:2] = True
+    scores = np.zeros((16, 16), np.float32)
+    said = message(kind_of(region(masked(scores, hidden, -1e9), masked(scores, hidden))), "nan")
+    assert said.startswith("The right one masks with -Inf where the left one has finite numbers, 2 rows wholly: ")
 
 
 def test_an_epsilon_beside_a_variance_is_named():

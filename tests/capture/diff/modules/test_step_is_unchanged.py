@@ -267,6 +267,15 @@ def test_modules_are_chosen_by_their_own_path():
     assert chosen(modules="") == set()
 
 
+def test_modules_of_whose_ops_none_is_recorded_are_counted_and_not_among_those_compared():
+    """The three that begin with one op are three."""
+    model, x = nn.Sequential(nn.Sequential(nn.Tanh()), nn.Sequential(nn.Sigmoid())), torch.ones(2, 4)
+    trace = compared(lambda: model(x), level="module", modules="*", exclude_modules="*.*")
+    assert trace.ops.empty and trace.diffs.empty
+    assert trace.meta["skipped"]["not compared: modules that run no op"] == 3
+    assert trace.meta["compared_modules"] == 0
+
+
 BAD_OPTIONS = [
     ({"level": "layer"}, "level='layer' is not known"),
     ({"ops": "mm"}, "compares modules, not ops; choose them by modules="),
