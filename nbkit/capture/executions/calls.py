@@ -161,12 +161,11 @@ class Calls:
         if value is not None and tuple(value.shape) != held.geometry.shape:
             raise MissingError
         if value is None:
-            value = made.get(held.result)
-            if value is not None and value.layout is not torch.strided:
-                return value
-            if value is not None:
-                lies = value.stride(), value.storage_offset()
-                return value if lies == held.geometry[1:3] else tensor_of(value, held.geometry, held.device)
+            if (tensor := made.get(held.result)) is not None:
+                if tensor.layout is not torch.strided:
+                    return tensor
+                lies = tensor.stride(), tensor.storage_offset()
+                return tensor if lies == held.geometry[1:3] else tensor_of(tensor, held.geometry, held.device)
             value = self.values.get(held.result)
         if value is None:
             raise MissingError
