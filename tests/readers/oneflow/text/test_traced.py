@@ -52,3 +52,11 @@ def test_a_shape_of_one_size_is_a_list_and_a_number_is_none():
         *("attr {", 'key: "axis"', "value {", "at_int32: 1", "}", "}"), "}",
     )  # fmt: skip
     assert made.attributes["attr"] == {"shape": {"at_shape": [8]}, "axis": {"at_int32": 1}}
+
+
+def test_a_list_that_the_log_gives_as_one_number_stays_that_number():
+    made = op_of(
+        'name: "a-sum-0"', "user_conf {", 'op_type_name: "sum"',
+        *("attr {", 'key: "axis"', "value {", "at_list_int32: 1", "}", "}"), "}",
+    )  # fmt: skip
+    assert made.attributes["attr"] == {"axis": {"at_list_int32": 1}}
