@@ -41,7 +41,8 @@ class CapturedRows:
         """Returns the frame; `op_ids` are rows of `ops` by slot, -1 for a call that has none."""
         ids = op_ids[np.array(self.slots, np.int64)]
         columns = {name: ops[name].array.take(ids, allow_fill=True) for name in ("op", *PLACE_COLUMNS[1:])}
-        own, raised = texts(self.ops), {"raised": [*map(self.raised.get, range(len(self)))]} if self.raised else {}
+        own = texts(self.ops)
+        raised = {"raised": [*map(self.raised.get, range(len(self)))]} if self.raised else {}
         # Autograd calls some ops that torch's observer does not report: they stand in the op that they follow.
         is_own = np.asarray(columns["op"] == own, bool)
         return CAPTURES.frame(

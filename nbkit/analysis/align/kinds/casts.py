@@ -52,8 +52,11 @@ def _casts(side: Side, end: int, known: Mapping[int, Match]) -> Iterator[Cast]:
         read = _first(side, source, known)
         if read is None or _elements(side, read) != _elements(side, number):  # one that is expanded before
             continue
-        fine = (back for back in region if back not in known and side.eps[back] <= side.eps[source])
-        backs = (back for back in fine if _leads_to(side, back, number))
+        backs = (
+            back
+            for back in region
+            if back not in known and side.eps[back] <= side.eps[source] and _leads_to(side, back, number)
+        )
         back = next((back for back in backs if _elements(side, back) == _elements(side, number)), None)
         if back is not None:
             yield Cast(number, known[read], back)

@@ -35,7 +35,7 @@ struct Part {
 // Words of 8 bytes that are added at once; compilers make it what the machine has.
 using Words [[gnu::vector_size(64)]] = uint64_t;
 
-// Compiled for several kinds of CPUs, of which the best is taken where it runs: five times as fast.
+// Compiled for several kinds of CPUs, of which the best is taken where it runs.
 #if defined(__x86_64__) && defined(__linux__) && defined(__GNUC__)
 #define NBKIT_FOR_EACH_CPU __attribute__((noinline, target_clones("avx512f", "avx2", "default")))
 #else
