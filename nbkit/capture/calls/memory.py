@@ -63,7 +63,7 @@ class _Bytes:
 def memory_of(tensor: Tensor, held: Callable[[Tensor], Any] | None = None) -> Memory:
     """Returns the memory of a dense tensor; of one that wraps another one (a device in Python) that of the inner one.
 
-    `held` gives the storage of one on the CPU. Raises NotCapturedError if it has none of its own.
+    `held` gives the storage. Raises NotCapturedError if it has none of its own.
     """
     inner = tensor
     if type(tensor) not in PLAIN and hasattr(tensor, "__tensor_flatten__"):
@@ -72,7 +72,7 @@ def memory_of(tensor: Tensor, held: Callable[[Tensor], Any] | None = None) -> Me
             raise NotCapturedError(f"it has tensors of type {type(tensor).__name__}")
         inner = getattr(tensor, names[0])
     try:
-        if held is not None and inner.is_cpu:
+        if held is not None:
             storage = held(inner)
             key = storage.key
         else:
@@ -159,7 +159,7 @@ class KnownContents:
 
 
 class NativeContents(KnownContents):
-    """Has the contents of storages on the CPU named by the library (nbkit/capture/native/src/calls/contents.h)."""
+    """Has the contents of storages named by the library (nbkit/capture/native/src/calls/contents.h)."""
 
     def __init__(self, native: Any, writer: CallWriter, reference: Reference | None) -> None:
         def named(address: int, size: int, data: memoryview) -> str | None:

@@ -2,11 +2,19 @@
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from operator import attrgetter
 from typing import Any
 
 import torch
 
 from nbkit.capture.calls.encode import NAMED
+
+# What may choose other kernels on a device: below torch.backends.
+DEVICE_FLAGS = (
+    *(f"cudnn.{name}" for name in ("enabled", "benchmark", "deterministic", "allow_tf32")),
+    "cuda.matmul.allow_fp16_reduced_precision_reduction",
+    "cuda.matmul.allow_bf16_reduced_precision_reduction",
+)
 
 
 def call_state() -> dict[str, Any]:
@@ -24,13 +32,28 @@ def call_state() -> dict[str, Any]:
     return state
 
 
+def device_state() -> dict[str, Any]:
+    """Returns which kernels devices choose, as JSON data: read once for a step."""
+    flags: dict[str, bool] = {}
+    for name in DEVICE_FLAGS:
+        holder, _, flag = name.rpartition(".")
+        try:
+            value = getattr(attrgetter(holder)(torch.backends), flag)
+        except (AttributeError, RuntimeError):  # another torch; or TF32 was set in two ways that torch does not mix
+            continue
+        if isinstance(value, bool):
+            flags[name] = value
+    return {"device_flags": flags}
+
+
 @contextmanager
 def as_recorded(state: Mapping[str, Any]) -> Iterator[None]:
-    """Sets what call_state() has read, and takes it back; autocast has been applied to the inputs of aten ops.
+    """Sets what call_state() and device_state() have read, and takes it back.
 
-    Raises KeyError, ValueError, TypeError or RuntimeError on what call_state() has not made.
+    Autocast has been applied to the inputs of aten ops. Raises KeyError, ValueError, TypeError or RuntimeError on what
+    those have not made.
     """
-    now = call_state()
+    now = call_state() | device_state()
     try:
         with torch.inference_mode(state.get("inference") is True):
             _set({name: value for name, value in state.items() if now.get(name) != value})
@@ -50,3 +73,9 @@ def _set(state: Mapping[str, Any]) -> None:
         torch.set_float32_matmul_precision(str(state["matmul_precision"]))
     if "deterministic" in state:
         torch.use_deterministic_algorithms(bool(state["deterministic"]))
+    flags = state.get("device_flags")
+    if isinstance(flags, Mapping):
+        for name in DEVICE_FLAGS:
+            holder, _, flag = name.rpartition(".")
+            if isinstance(flags.get(name), bool):
+                setattr(attrgetter(holder)(torch.backends), flag, flags[name])

@@ -4,6 +4,7 @@
 """
 
 import os
+import re
 import shlex
 import shutil
 import subprocess
@@ -80,8 +81,18 @@ def _command(compiler: list[str], built: Path) -> list[str]:
         f"-D_GLIBCXX_USE_CXX11_ABI={int(torch._C._GLIBCXX_USE_CXX11_ABI)}",
         *(word for folder in headers for word in ("-isystem", str(folder))),  # their warnings are not ours
         str(FOLDER / SOURCES[0]),
+        *_runtime(),
         *("-o", str(built), f"-L{TORCH / 'lib'}", *"-ltorch_python -ltorch -ltorch_cpu -lc10".split()),
     ]
+
+
+def _runtime() -> list[str]:
+    """The C++ runtime that torch has loaded. With one of its own the recorder would not see that torch throws."""
+    try:
+        mapped = Path("/proc/self/maps").read_text()
+    except OSError:  # not Linux
+        return []
+    return re.findall(r"/\S*/libstdc\+\+\.so\.\d\S*", mapped)[:1]
 
 
 def _first_error(output: str) -> str:

@@ -14,7 +14,7 @@ from nbkit.capture.calls.collectives import RUNS, is_waited_for, works
 from nbkit.capture.calls.encode import NotCapturedError
 from nbkit.capture.calls.memory import KnownContents, NativeContents, Span
 from nbkit.capture.calls.parameters import Parameters, ReferencedParameters
-from nbkit.capture.calls.state import call_state
+from nbkit.capture.calls.state import call_state, device_state
 from nbkit.capture.calls.taking import CallTaker, Taken
 from nbkit.capture.frames.build import machine_text, now_text, versions
 from nbkit.capture.frames.selection import Selection
@@ -71,7 +71,12 @@ class Capturing(Interceptor):
     @contextmanager
     def below(self, recording: Recording, modules: ModuleCalls) -> Iterator[None]:
         state = call_state()
-        head = {"created": now_text(), "versions": versions(), "machine": machine_text(), "state": state}
+        head = {
+            "created": now_text(),
+            "versions": versions(),
+            "machine": machine_text(),
+            "state": state | device_state(),
+        }
         library: Any = recording.native if self.is_observing(recording) else None
         write = write_contents if library is None else library.write_contents
         self.writer = CallWriter(self.folder, head, self.max_bytes, write)

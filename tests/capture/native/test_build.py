@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 import torch
@@ -83,6 +84,18 @@ def test_the_first_error_of_the_compiler_is_shown(empty_cache, monkeypatch):
     monkeypatch.setenv("CXX", str(script))
     with pytest.raises(RecorderError, match=r"does not compile: Python\.h: fatal error: no such file; optrace"):
         nbkit.build_recorder()
+
+
+def test_it_is_linked_with_the_runtime_of_torch_whose_exceptions_it_has_to_see(empty_cache, monkeypatch):
+    script = empty_cache / "compiler"
+    script.write_text(f'#!/bin/sh\necho "$@" > "{empty_cache}/given"\nexit 1\n')
+    script.chmod(0o755)
+    monkeypatch.setenv("CXX", str(script))
+    with pytest.raises(RecorderError):
+        nbkit.build_recorder()
+    given = [word for word in (empty_cache / "given").read_text().split() if "libstdc++" in word]
+    loaded = {line.split()[-1] for line in Path("/proc/self/maps").read_text().splitlines() if "libstdc++" in line}
+    assert len(given) == 1 and set(given) <= loaded
 
 
 def test_what_was_built_stands_in_its_place_and_nothing_else_is_left(empty_cache, monkeypatch, tmp_path_factory):

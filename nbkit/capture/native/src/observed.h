@@ -137,7 +137,7 @@ class Observed : Rows {
       return;
     }
     const OpTraits& traits = observed.op->traits;
-    const bool has_failed = std::uncaught_exceptions() > observed.exceptions;
+    const bool has_failed = has_raised(observed, function);
     if (!observed.call.has_value()) {
       end_look(observed, function, has_failed);
       observed.forget();
@@ -202,6 +202,11 @@ class Observed : Rows {
                    : capturer_->end(*observed.captured, results_of(observed, function));
       });
     }
+  }
+
+  // Where torch's libraries have a C++ runtime of their own, what they throw is not counted in ours; but they set no results.
+  static bool has_raised(const ObservedCall& observed, const at::RecordFunction& function) {
+    return function.outputs().size() < observed.op->traits.returns || std::uncaught_exceptions() > observed.exceptions;
   }
 
   static c10::ArrayRef<c10::IValue> results_of(const ObservedCall& observed, const at::RecordFunction& function) {

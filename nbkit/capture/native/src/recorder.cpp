@@ -70,7 +70,7 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, module) {
         return reinterpret_cast<uintptr_t>(held.storage.unsafeGetStorageImpl());
       });
   py::class_<Contents, std::shared_ptr<Contents>>(module, "Contents")
-      .def(py::init<const py::object&, py::object>())
+      .def(py::init<const py::object&, py::object, bool>(), py::arg("writer"), py::arg("reference"), py::arg("copies") = false)
       .def("put", &Contents::put_buffer)
       .def("name", [](Contents& contents, const HeldStorage& held, int64_t start,
                       int64_t count) { return contents.name(held.storage, {start, count}); })

@@ -57,16 +57,13 @@ class CallRunner:
         """Returns the call after it has run; what comes back is that of the first run. Raises TraceError."""
         traits, built = traits_of(op), self.build(record)
         with refusing("its record cannot be used"), isolated(), as_recorded({**self.state, **built.state}):
-            tensors = all_tensors(built.args, built.kwargs)
-            device = next(
-                (tensor.device for tensor in tensors if not tensor.is_cpu), self.device or torch.device("cpu")
-            )
+            device = _device_of(built)
             if built.generator is not None and built.generator.device.type != _drawing(device):
                 raise TraceError(
                     f"it draws from a generator of {built.generator.device}, and {device} draws other numbers"
                 )
             # A call that changes its arguments needs new ones each time.
-            is_once = traits.is_writing or is_reshaping(op)
+            is_once = traits.is_once or is_reshaping(op)
             times, first, raised = [], None, None
             for number in range(self.warmup + self.repeats):
                 call = self.build(record) if number and is_once else built
@@ -76,6 +73,13 @@ class CallRunner:
                     break
                 times.append(elapsed)
         return Ran(built, traits, first, raised, device, times[self.warmup :])
+
+
+def _device_of(call: BuiltCall) -> torch.device:
+    """Returns the device that a call runs on: that of its tensors, or that it makes a tensor on."""
+    tensors = all_tensors(call.args, call.kwargs)
+    made_on = torch.device(call.kwargs.get("device") or "cpu")
+    return next((tensor.device for tensor in tensors if not tensor.is_cpu), made_on)
 
 
 def _timed(op: OpOverload, call: BuiltCall, device: torch.device) -> tuple[Any, Exception | None, float]:

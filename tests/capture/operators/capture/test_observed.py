@@ -5,6 +5,7 @@ from array import array
 from collections import Counter
 from contextlib import suppress
 from errno import EISDIR, ENOENT
+from functools import partial
 from itertools import pairwise
 from zlib import crc32
 
@@ -175,6 +176,34 @@ def test_the_library_records_what_python_records(tmp_path, monkeypatch, make):
     assert by_library.captures[columns].equals(by_python.captures[columns])
     replay = nbkit.opreplay(tmp_path / "library")
     assert problems(replay) == [] and replay.meta["identical_calls"] == len(by_library.captures) > 5
+
+
+@pytest.mark.parametrize("make", MADE)
+def test_memory_that_is_read_by_copies_as_that_of_a_device_gives_the_same_records(tmp_path, monkeypatch, make):
+    for name, copies in (("in place", False), ("copied", True)):
+        with monkeypatch.context() as patch:
+            patch.setattr(library(), "Contents", partial(library().Contents, copies=copies))
+            torch.manual_seed(0)
+            step = make()
+            torch.manual_seed(1)
+            captured(tmp_path / name, step)
+    assert saved(tmp_path / "copied") == saved(tmp_path / "in place")
+
+
+@pytest.mark.parametrize("size", [5000, 5001, 8192])
+def test_what_writes_to_copied_memory_without_an_op_is_seen(tmp_path, monkeypatch, size):
+    monkeypatch.setattr(library(), "Contents", partial(library().Contents, copies=True))
+    x = torch.zeros(size, dtype=torch.uint8)
+
+    def step():
+        x.clone(), x.clone()
+        x.numpy()[3] = 7
+        x.clone()
+
+    captured(tmp_path / "calls", step)
+    folder = CallFolder(tmp_path / "calls")
+    named = [record["storages"][0]["before"] for _, record in folder if record["op"] == "aten.clone.default"]
+    assert named[0] == named[1] != named[2] and folder.content(named[2])[3] == 7
 
 
 def test_the_library_records_sparse_tensors_itself(tmp_path, monkeypatch):

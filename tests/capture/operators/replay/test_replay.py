@@ -1,13 +1,18 @@
 import json
 import os
 import subprocess
+from operator import attrgetter
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import torch
 
 import nbkit
+from nbkit.capture.calls.state import as_recorded
+from nbkit.capture.operators.replay.run import _device_of
 from nbkit.schema import DIFFS, OPS, REPLAYED, TIMINGS
+from nbkit.trace.calls.reading import CallFolder
 from tests.capture.operators.folders import captured, first_of, problems, records, rewritten
 from tests.processes import PYTHON
 
@@ -86,6 +91,28 @@ def test_what_was_set_around_a_call_is_set_again(tmp_path):
     finally:
         torch.set_default_dtype(torch.float32)
     assert problems(nbkit.opreplay(tmp_path / "calls")) == []
+
+
+def test_what_a_device_was_set_to_is_set_again(tmp_path):
+    # torch takes these settings without the device, too.
+    names = ("cudnn.benchmark", "cudnn.allow_tf32", "cuda.matmul.allow_bf16_reduced_precision_reduction")
+    reduced = torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction
+    with torch.backends.cudnn.flags(enabled=True, benchmark=True, allow_tf32=False):
+        torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction = not reduced
+        try:
+            captured(tmp_path / "calls", lambda: torch.ones(3).exp())
+        finally:
+            torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction = reduced
+    before = [attrgetter(name)(torch.backends) for name in names]
+    with as_recorded(CallFolder(tmp_path / "calls").head["state"]):
+        assert [attrgetter(name)(torch.backends) for name in names] == [True, False, not reduced] != before
+    assert [attrgetter(name)(torch.backends) for name in names] == before
+
+
+def test_a_call_without_tensors_runs_on_the_device_that_it_makes_one_on():
+    call = SimpleNamespace(args=[3], kwargs={"device": torch.device("meta")})
+    assert _device_of(call) == torch.device("meta")
+    assert _device_of(SimpleNamespace(args=[torch.ones(1)], kwargs={})) == torch.device("cpu")
 
 
 def other_result(number: int):

@@ -86,7 +86,7 @@ class CallKey {
 
   Key key;
   std::vector<c10::Storage> storages;
-  bool is_usual = true;  // else it has what Python has to look at: other layouts, devices and types, generators
+  bool is_usual = true;  // else it has what Python has to look at: other layouts and types, generators
 
   void add(const c10::IValue& value) {
     append_argument(
@@ -111,10 +111,6 @@ class CallKey {
       add_parts(tensor);
       return;
     }
-    if (!tensor.device().is_cpu()) {
-      is_usual = false;
-      return;
-    }
     const c10::Storage& storage = tensor.storage();
     if (storage.data() == nullptr && storage.nbytes() > 0) {
       is_usual = false;
@@ -122,7 +118,8 @@ class CallKey {
     }
     key.push_back(ArgumentTag::tensor);
     key.push_back(static_cast<int64_t>(number_of(storage, tensor)));
-    key.push_back((tensor.is_conj() ? 1 : 0) | (tensor.is_neg() ? 2 : 0) | static_cast<int64_t>(tensor.scalar_type()) << 8);
+    key.push_back((tensor.is_conj() ? 1 : 0) | (tensor.is_neg() ? 2 : 0) | static_cast<int64_t>(tensor.scalar_type()) << 8 |
+                  static_cast<int64_t>(tensor.device().type()) << 16 | static_cast<int64_t>(tensor.device().index()) << 32);
     key.push_back(tensor.storage_offset());
     key.push_back(tensor.dim());
     key.insert(key.end(), tensor.sizes().begin(), tensor.sizes().end());

@@ -16,6 +16,8 @@
 #include <utility>
 #include <vector>
 
+#include "device_bytes.h"
+
 namespace nbkit {
 
 namespace py = pybind11;
@@ -24,12 +26,6 @@ namespace py = pybind11;
 // autograd would no longer add gradients in place.
 struct HeldStorage {
   c10::Storage storage;
-};
-
-// First byte in a storage, and number of bytes.
-struct Part {
-  int64_t start = 0, count = 0;
-  bool operator<(const Part& other) const { return std::pair(start, count) < std::pair(other.start, other.count); }
 };
 
 // Words of 8 bytes that are added at once; compilers make it what the machine has.
@@ -116,12 +112,13 @@ class Filling {
 class Contents {
  public:
   // `writer` is a CallWriter. `reference` names what need not be stored, by the number of a storage's address; None where
-  // all is.
-  Contents(const py::object& writer, py::object reference)
+  // all is. `copies` reads the memory of the CPU as that of a device.
+  Contents(const py::object& writer, py::object reference, bool copies)
       : store_(writer.attr("store")),
         stored_(writer.attr("stored")),
         shards_(writer.attr("shards")),
-        reference_(std::move(reference)) {}
+        reference_(std::move(reference)),
+        copies_(copies) {}
 
   // The name of bytes, which are stored unless they are.
   std::string put(const char* data, size_t size) { return put(data, size, summed(data, size)); }
@@ -131,9 +128,59 @@ class Contents {
     return put(static_cast<const char*>(info.ptr), static_cast<size_t>(info.size * info.itemsize));
   }
 
-  // The name of what a storage on the CPU holds now.
+  // The name of what a storage holds now.
   std::string name(const c10::Storage& storage, Part part) {
-    const char* data = static_cast<const char*>(storage.data()) + part.start;
+    if (is_read_in_place(storage)) {
+      return name(storage, part, static_cast<const char*>(storage.data()) + part.start);
+    }
+    const DeviceBytes bytes(storage, part);
+    if (part.count > tiny) {  // where it is as it was, it need not come from the device
+      const auto& parts = entry(storage).parts;
+      const auto found = parts.find(part);
+      if (found != parts.end() && bytes.sum() == found->second.second) {
+        return found->second.first;
+      }
+    }
+    const at::Tensor copy = bytes.copy();
+    return name(storage, part, static_cast<const char*>(copy.const_data_ptr()));
+  }
+
+  // Whether the whole content is stored, as it is now.
+  bool is_whole_known(const c10::Storage& storage) {
+    const Part whole{0, static_cast<int64_t>(storage.nbytes())};
+    const auto& parts = entry(storage).parts;
+    const auto found = parts.find(whole);
+    return found != parts.end() && found->second.second == sum_of(storage, whole);
+  }
+
+  // Notes that an op writes to a storage.
+  void changed(const c10::Storage& storage) { known_.erase(storage.unsafeGetStorageImpl()); }
+
+  size_t count() const { return known_.size(); }
+
+ private:
+  static constexpr int64_t tiny = 4096;
+  struct Known {
+    c10::weak_intrusive_ptr<c10::StorageImpl> storage;
+    std::map<Part, std::pair<std::string, int64_t>> parts;  // name and sum
+  };
+
+  bool is_read_in_place(const c10::Storage& storage) const { return storage.device().is_cpu() && !copies_; }
+
+  int64_t sum_of(const c10::Storage& storage, Part part) const {
+    if (is_read_in_place(storage)) {
+      return summed(static_cast<const char*>(storage.data()) + part.start, static_cast<size_t>(part.count));
+    }
+    const DeviceBytes bytes(storage, part);
+    if (const auto sum = bytes.sum()) {
+      return *sum;
+    }
+    const at::Tensor copy = bytes.copy();
+    return summed(static_cast<const char*>(copy.const_data_ptr()), static_cast<size_t>(part.count));
+  }
+
+  // The same of a part whose bytes are `data`.
+  std::string name(const c10::Storage& storage, Part part, const char* data) {
     const auto size = static_cast<size_t>(part.count);
     const int64_t sum = summed(data, size);
     if (part.count <= tiny) {  // to store it anew, and to compare, takes no longer than to look it up
@@ -149,27 +196,6 @@ class Contents {
     }
     return found->second.first;
   }
-
-  // Whether the whole content is stored, as it is now.
-  bool is_whole_known(const c10::Storage& storage) {
-    const auto size = static_cast<int64_t>(storage.nbytes());
-    const auto& parts = entry(storage).parts;
-    const auto found = parts.find({0, size});
-    return found != parts.end() &&
-           found->second.second == summed(static_cast<const char*>(storage.data()), storage.nbytes());
-  }
-
-  // Notes that an op writes to a storage.
-  void changed(const c10::Storage& storage) { known_.erase(storage.unsafeGetStorageImpl()); }
-
-  size_t count() const { return known_.size(); }
-
- private:
-  static constexpr int64_t tiny = 4096;
-  struct Known {
-    c10::weak_intrusive_ptr<c10::StorageImpl> storage;
-    std::map<Part, std::pair<std::string, int64_t>> parts;  // name and sum
-  };
 
   std::string put(const char* data, size_t size, int64_t sum) {
     for (const auto& [other_size, number] : by_sum_[sum]) {
@@ -222,6 +248,7 @@ class Contents {
   }
 
   py::object store_, stored_, shards_, reference_;
+  const bool copies_;
   Filling filling_;
   ska::flat_hash_map<c10::StorageImpl*, Known> known_;
   ska::flat_hash_map<int64_t, std::vector<std::pair<size_t, int64_t>>> by_sum_;  // sizes and numbers of contents
