@@ -113,7 +113,6 @@ class Table:
                 return MISSING[column.dtype](length)
             if length:
                 raise SchemaError(f"{self.name}.{column.name} ({column.dtype}) has no null, so it must be given.")
-            values = []
         if (
             isinstance(values, np.ndarray | ExtensionArray)
             and dtype_name(values.dtype) == column.dtype

@@ -4,12 +4,14 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.autograd.grad_mode import _unsafe_preserve_version_counter as keeping_version
 
 from nbkit.capture.diff.random_ops import draws
 from nbkit.capture.diff.result_dtypes import ResultDtypes
 from nbkit.capture.operators.copies import AliasError, CallCopies, home_of, is_plain
 from nbkit.capture.operators.intercept import Intercepted
 from nbkit.capture.raw.conj_neg import as_bare
+from nbkit.capture.replay.copies import all_tensors
 from nbkit.capture.replay.op_traits import bound
 from nbkit.capture.replay.substitutes import SUBSTITUTES
 from nbkit.errors import first_line
@@ -68,9 +70,12 @@ class Elsewhere:
             with torch.set_grad_enabled(call.has_gradients):
                 out = as_bare(traits.func._op, copies.args, copies.kwargs)
         except NotImplementedError:
-            if traits.packet not in SUBSTITUTES or traits.is_writing or traits.values is not None:
+            arguments = bound(traits.func, copies.args, copies.kwargs)
+            # What stands in has several steps: in a half type, each would round.
+            is_half = any(tensor.dtype in HALVES for tensor in all_tensors(copies.args, copies.kwargs))
+            if traits.packet not in SUBSTITUTES or arguments.get("dropout_p") or is_half:
                 raise
-            out = SUBSTITUTES[traits.packet](bound(traits.func, copies.args, copies.kwargs))
+            out = _filled(call, SUBSTITUTES[traits.packet](arguments))
         home = home_of(call.args, call.kwargs)
         result = copies.results(out, home, lambda number, tensor: wanted(number, tensor))
         copies.write_back()
@@ -91,6 +96,20 @@ class Elsewhere:
             return result if is_changed and result is not None else tensor.dtype
 
         return back
+
+
+def _filled(call: Intercepted, values: Any) -> Any:
+    """Returns these values as the op gives them: with its strides, and with what it notes for its backward op.
+
+    Only a kernel on the device reads those notes, so the op runs there, too.
+    """
+    if call.traits.values is None:
+        return values
+    results = call.run()
+    for result, value in zip(results, values, strict=False):
+        with keeping_version(result):
+            result.copy_(value)
+    return results
 
 
 def _promoted(dtypes: list[torch.dtype]) -> torch.dtype | None:

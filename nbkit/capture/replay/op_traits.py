@@ -32,7 +32,13 @@ UNDECLARED_WRITES = {
     **dict.fromkeys(("allreduce_", "allgather_", "broadcast_", "reduce_scatter_", "recv_"), (0,)),
 }
 # So many results of an op are values; the others are memory for its backward op, which only that can read.
-VALUES = {"mkldnn_rnn_layer": 3, "_embedding_bag": 1, "_ctc_loss": 1, "_sparse_mm_reduce_impl": 1} | substitutes.VALUES
+VALUES = {
+    "mkldnn_rnn_layer": 3, "_cudnn_rnn": 3, "miopen_rnn": 3, "_thnn_fused_lstm_cell": 2, "_thnn_fused_gru_cell": 1,
+    "_cudnn_init_dropout_state": 0, "_embedding_bag": 1, "_ctc_loss": 1, "_sparse_mm_reduce_impl": 1,
+    **substitutes.VALUES,
+}  # fmt: skip
+# They write to that memory: torch copies it before where another backward pass may follow (retain_graph=True).
+CONSUMING = frozenset({"_cudnn_rnn_backward", "miopen_rnn_backward"})
 MARKERS = frozenset({"prim", "profiler", "inductor", "debugprims"})
 
 
@@ -55,6 +61,11 @@ class OpTraits:
     def is_writing(self) -> bool:
         """Whether it writes to an argument, by its schema or not."""
         return bool(self.written_names)
+
+    @property
+    def is_once(self) -> bool:
+        """Whether its arguments are others after it has run: they have to be copied before, if it is to run again."""
+        return self.is_writing or self.packet in CONSUMING
 
 
 @cache

@@ -2,6 +2,7 @@
 
 import copy
 from contextlib import nullcontext
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -10,6 +11,9 @@ from torch import nn
 
 import nbkit
 from nbkit import OptionError
+from nbkit.capture.operators.elsewhere import Elsewhere, NotRunError
+from nbkit.capture.replay import op_traits
+from nbkit.capture.replay.substitutes import SUBSTITUTES
 from tests.capture.identical import each_step, left_by
 from tests.capture.models import MODELS, OPTIMIZERS, SHAPES, bits
 
@@ -69,6 +73,57 @@ def test_models_of_transformers_on_a_faulty_device_are_those_of_the_cpu(name):
     torch.manual_seed(0)
     model = getattr(transformers, f"{name}ForCausalLM")(getattr(transformers, f"{name}Config")(**TRANSFORMERS[name]))
     assert trained(model, IDS, device, nbkit.opfallback()) == trained(model, IDS, "cpu")
+
+
+@pytest.fixture
+def fused(monkeypatch):
+    """An op of a device alone: wrong, transposed in memory, with notes for a backward op. What stands in is right."""
+    own, calls = set(), []
+
+    def kernel(x):
+        calls.append(x)
+        if x.data_ptr() not in own:
+            raise NotImplementedError("no kernel on the CPU")
+        return (x.mT * 3).contiguous().mT, x + 1
+
+    with torch.library._scoped_library("nbkit_test", "FRAGMENT") as place:
+        place.define("fused_with_notes(Tensor x) -> (Tensor, Tensor)")
+        place.impl("fused_with_notes", kernel, "CPU")
+        monkeypatch.setitem(op_traits.VALUES, "fused_with_notes", 1)
+        monkeypatch.setitem(SUBSTITUTES, "fused_with_notes", lambda arguments: (arguments["x"] * 2 + 1,))
+
+        def run(x):
+            own.add(x.data_ptr())
+            return torch.ops.nbkit_test.fused_with_notes(x)
+
+        yield run
+        op_traits.traits_of.cache_clear()
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_values_of_a_fused_op_are_those_of_what_stands_in_and_its_notes_its_own(fused, dtype):
+    x = torch.randn(4, 3).to(dtype)
+    with nbkit.opfallback() as trace:
+        out, notes = fused(x)
+    assert torch.equal(out, (x.float() * 2 + 1).to(dtype)) and torch.equal(notes, x + 1)
+    assert out.dtype == dtype and out.stride() == (1, 4)
+    row = trace.replaced.iloc[0]
+    assert row["op"] == "nbkit_test.fused_with_notes.default"
+    # Each step of what stands in would round.
+    assert (row["message"] == "in float32: no kernel on the CPU") if dtype == torch.bfloat16 else row.isna()["message"]
+
+
+def test_attention_with_dropout_stays_on_the_device():
+    """What stands in draws nothing; the backward op does not draw either, but has to know what its forward op drew."""
+    call = SimpleNamespace(
+        traits=op_traits.traits_of(torch.ops.aten._scaled_dot_product_efficient_attention_backward.default),
+        args=(*[torch.ones(1, 1, 2, 2)] * 4, None, torch.ones(1, 1, 2, 2), *[torch.ones(1, 1, 2)] * 3, 0.5, [True] * 4),
+        kwargs={}, has_gradients=False, tensors=list,
+    )  # fmt: skip
+    with pytest.raises(NotRunError):
+        Elsewhere(torch.device("cpu"), {}).run(call)
+    call.args = (*call.args[:9], 0.0, call.args[10])
+    assert len(Elsewhere(torch.device("cpu"), {}).run(call)[0]) == 4
 
 
 def test_only_what_is_chosen_runs_on_the_cpu():

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
+import torch
 from torch import Tensor
 
 from nbkit import units
@@ -30,7 +31,8 @@ class Again:
     def __init__(self, call: Intercepted, reruns: int, checks: frozenset[str]) -> None:
         self.call, self.traits, self.reruns, self.checks = call, call.traits, reruns, checks
         # What torch's own schema says it does not write to stays as it is.
-        self.is_copied = self.traits.is_writing or self.traits.func.namespace != "aten"
+        self.has_gradients = call.has_gradients
+        self.is_copied = self.traits.is_once or self.traits.func.namespace != "aten"
         self.arguments: Arguments = (call.args, call.kwargs)
         self.shares_memory = False
         if self.is_copied:
@@ -71,7 +73,8 @@ class Again:
         if self.is_copied and not may_write:
             copies = CallCopies(self.traits, *arguments, None, {})
             arguments = copies.args, copies.kwargs
-        out = as_bare(self.traits.func._op, *arguments)
+        with torch.set_grad_enabled(self.has_gradients):
+            out = as_bare(self.traits.func._op, *arguments)
         return out, Results(out, written_tensors(self.traits, *arguments), self.traits.values).all
 
     def _repeated(self) -> list[Found]:

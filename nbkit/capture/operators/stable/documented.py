@@ -14,7 +14,9 @@ ON_CUDA = frozenset(
     "fractional_max_pool3d_backward upsample_linear1d_backward upsample_bilinear2d_backward "
     "upsample_bicubic2d_backward upsample_trilinear3d_backward nll_loss2d_forward nll_loss2d_backward "
     "_ctc_loss_backward _embedding_bag_backward _embedding_bag_dense_backward histc bincount "
-    "median grid_sampler_2d_backward grid_sampler_3d_backward cumsum".split()
+    "median grid_sampler_2d_backward grid_sampler_3d_backward cumsum _cudnn_rnn _cudnn_rnn_backward "
+    "_scaled_dot_product_flash_attention_backward _scaled_dot_product_efficient_attention_backward "
+    "_scaled_dot_product_cudnn_attention_backward".split()
 )
 TAG = getattr(Tag, "nondeterministic_bitwise", None)
 

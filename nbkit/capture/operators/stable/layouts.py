@@ -10,8 +10,12 @@ from nbkit.capture.operators.stable.bits import is_trusted
 from nbkit.capture.replay.copies import mapped_call
 from nbkit.capture.replay.op_traits import OpTraits
 
-# What they return is defined by strides, or they ask for certain ones.
-BY_STRIDES = frozenset({"as_strided_copy", "as_strided_scatter", "as_strided_", "set_"})
+# What they return is defined by strides, or they ask for certain ones; kernels of whole recurrent layers take them for
+# granted, as torch's own layers give them.
+BY_STRIDES = frozenset(
+    "as_strided_copy as_strided_scatter as_strided_ set_ mkldnn_rnn_layer mkldnn_rnn_layer_backward "
+    "_cudnn_rnn _cudnn_rnn_backward miopen_rnn miopen_rnn_backward".split()
+)
 TAGS = ("needs_exact_strides", "needs_contiguous_strides", "needs_fixed_stride_order")
 CHANNELS_LAST = {4: torch.channels_last, 5: torch.channels_last_3d}
 

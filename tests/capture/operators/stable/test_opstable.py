@@ -217,6 +217,7 @@ def test_in_place_and_out_ops_run_again_from_what_they_began_with():
         ("cumsum.default", "meta", "torch documents it as nondeterministic on CUDA"),
         ("cumsum.default", "cpu", None),
         ("index_put_.default", "cpu", "torch documents it as nondeterministic"),
+        ("_cudnn_rnn_backward.default", "meta", "torch documents it as nondeterministic on CUDA"),
         ("mul.Tensor", "meta", None),
     ],
 )
@@ -224,6 +225,23 @@ def test_what_torch_documents_of_an_op_depends_on_the_device(op, device, text):
     packet, overload = op.split(".")
     func = getattr(getattr(torch.ops.aten, packet), overload)
     assert documented(traits_of(func), [torch.empty(2, device=device)]) == text
+
+
+@pytest.mark.parametrize("batch_first", [False, True])
+def test_kernels_of_whole_layers_are_the_same_again_while_they_train(batch_first):
+    layer, x = torch.nn.LSTM(24, 64, 2, batch_first=batch_first), torch.randn(12, 20, 24)
+    rows = stable(lambda: layer(x)[0].sum().backward(), ops="aten.*rnn_layer*").stability
+    if rows.empty:
+        pytest.skip("torch runs an LSTM by its parts on this machine")
+    assert set(rows["run_to_run"]) == {"same"}
+    # They take strides for granted.
+    assert rows["stride_invariant"].isna().all()
+
+
+def test_an_op_that_uses_up_what_another_one_noted_has_its_inputs_copied():
+    backward = traits_of(torch.ops.aten._cudnn_rnn_backward.default)
+    assert backward.is_once and not backward.is_writing
+    assert not traits_of(torch.ops.aten._cudnn_rnn.default).is_once
 
 
 def test_a_call_without_inputs_has_no_other_strides_or_batch():
