@@ -5,7 +5,8 @@ the same bits, shapes, strides and aliases; every other call with its reason; th
 different contents that ops read and wrote; and the time of capturing over that of optrace and a plain write of as many
 bytes to the same disk. Ends with status 1 if fewer than 99.5 % are the same or a folder is larger than 1.05 times.
 
-Run from the repository root: `python bench/replay.py [NAME ...] [--list]`. Writes out/bench/replay.md.
+Run from the repository root: `python bench/replay.py [NAME ...] [--device DEVICE] [--list]`. Writes
+out/bench/replay.md.
 """
 
 import argparse
@@ -29,6 +30,7 @@ import torch
 import nbkit
 from bench.captured.counted import calls, unique_bytes
 from bench.captured.steps import STEPS, Step
+from bench.devices import named
 
 ROOT = Path(__file__).parents[1]
 OUT = ROOT / "out" / "bench" / "replay.md"
@@ -40,10 +42,13 @@ Result = dict[str, Any]
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", default=["*"], help="steps, as patterns")
+    parser.add_argument("--device", default="cpu", help="such as cuda (default: cpu)")
     parser.add_argument("--list", action="store_true", help="print the names of the steps")
     parser.add_argument("--replay", metavar="FOLDER", help="replay a folder and print what came of it, as JSON")
     options = parser.parse_args()
     torch.set_num_threads(1)
+    if options.device != "cpu":  # a default device is a function mode, which costs
+        torch.set_default_device(options.device)
     if options.replay is not None:
         print(json.dumps(replayed(options.replay)))
         return 0
@@ -82,7 +87,12 @@ def measured(name: str) -> Result:
         left |= {f"{op}: reported by torch's profiler, not captured": count for op, count in missing.items()}
         result["reasons"] = {**left, **result["reasons"]}
         result |= times(name, folder, size)
-    print(f"{name}: {result['same']} of {result['calls']}, {result['size']:.3f} times", file=sys.stderr, flush=True)
+    said = "\n".join(f"  {count} x {reason}" for reason, count in result["reasons"].items())
+    print(
+        f"{name}: {result['same']} of {result['calls']}, {result['size']:.3f} times\n{said}",
+        file=sys.stderr,
+        flush=True,
+    )
     return result
 
 
@@ -91,7 +101,13 @@ def made(name: str) -> Step:
     step = STEPS[name]()
     step()
     torch.manual_seed(1)
+    wait()
     return step
+
+
+def wait() -> None:
+    if torch.get_default_device().type == "cuda":
+        torch.cuda.synchronize()
 
 
 def replayed(folder: str) -> Result:
@@ -128,6 +144,7 @@ def times(name: str, folder: Path, size: int) -> Result:
             started = perf_counter()
             with recorders.get(kind, nullcontext)():
                 step()
+            wait()
             taken[kind].append((perf_counter() - started) * 1e3)
     medians = {kind: median(values) for kind, values in taken.items()}
     return {**medians, "cost": medians["capture"] / (medians["trace"] + medians["write"])}
@@ -135,7 +152,10 @@ def times(name: str, folder: Path, size: int) -> Result:
 
 def report(results: list[Result]) -> list[str]:
     calls, same = (sum(result[name] for result in results) for name in ("calls", "same"))
+    device = torch.get_default_device()
     lines = [
+        f"{named(device)}, torch {torch.__version__}.",
+        "",
         f"{same:,} of {calls:,} aten calls are the same to the bit in a fresh process ({same / calls:.2%}).",
         "",
         "| step | aten calls | same | folder MB | folder / unique bytes | bare ms | trace ms | plain write ms | "

@@ -27,7 +27,7 @@ class Contents(TorchDispatchMode):
         if is_computing:
             self._note((args, kwargs))
         if torch.Tag.nondeterministic_seeded in func.tags:
-            self._note(torch.get_rng_state())
+            self._note(generator_state(torch.get_default_device()))
         out = func(*args, **(kwargs or {}))
         if is_computing:
             self._note((args, kwargs, out))
@@ -38,10 +38,13 @@ class Contents(TorchDispatchMode):
             if isinstance(value, Tensor):
                 for part in _parts(value):
                     storage = part.untyped_storage()
-                    data = (
-                        torch.empty(0, dtype=torch.uint8).set_(storage).numpy().tobytes() if storage.nbytes() else b""
-                    )
+                    whole = torch.empty(0, dtype=torch.uint8, device=part.device)
+                    data = whole.set_(storage).cpu().numpy().tobytes() if storage.nbytes() else b""
                     self.sizes[len(data), sha1(data).digest()] = len(data)
+
+
+def generator_state(device: torch.device) -> Tensor:
+    return torch.cuda.get_rng_state() if device.type == "cuda" else torch.get_rng_state()
 
 
 def _parts(tensor: Tensor) -> list[Tensor]:

@@ -71,7 +71,7 @@ class Recurrent(nn.Module):
         self.gru, self.cell, self.head = nn.GRU(128, 64, batch_first=True), nn.LSTMCell(64, 64), nn.Linear(64, 5)
 
     def forward(self, x: Tensor, lengths: Tensor) -> Tensor:  # (B, T, 24), (B) -> (B, 5)
-        packed = nn.utils.rnn.pack_padded_sequence(x, lengths, batch_first=True, enforce_sorted=False)
+        packed = nn.utils.rnn.pack_padded_sequence(x, lengths.cpu(), batch_first=True, enforce_sorted=False)
         states, _ = nn.utils.rnn.pad_packed_sequence(self.lstm(packed)[0], batch_first=True)
         states, last = self.gru(states)
         hidden, cell = last[0], torch.zeros_like(last[0])
@@ -147,7 +147,7 @@ def mixed_precision() -> Step:
 
     def step() -> None:
         optimizer.zero_grad()
-        with torch.autocast("cpu", torch.bfloat16):
+        with torch.autocast(x.device.type, torch.bfloat16):
             loss = model(x, mask=mask, is_causal=True).float().square().mean()
         loss.backward()
         nn.utils.clip_grad_norm_(model.parameters(), 0.5, foreach=True)
@@ -182,7 +182,7 @@ class Random(nn.Module):
 
 
 def random_numbers() -> Step:
-    model, x, generator = Random(), torch.randn(512, 64), torch.Generator().manual_seed(5)
+    model, x, generator = Random(), torch.randn(512, 64), torch.Generator(torch.get_default_device()).manual_seed(5)
     return trained(model, torch.optim.NAdam(model.parameters()), lambda: model(x, generator))
 
 
