@@ -23,7 +23,7 @@ import numpy.typing as npt
 
 from bench.harness.ratios import Figure, figures_table, ratio
 from nbkit.analysis.align.align import align
-from nbkit.executions.execution import Collector, Execution, Result
+from nbkit.trace.executions.execution import Collector, Execution, Result
 from nbkit.verbs.alignment.opalign import aligned_trace
 
 OUT = Path(__file__).parents[1] / "out" / "bench" / "align.md"

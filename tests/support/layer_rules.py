@@ -20,12 +20,12 @@ RANKS = (
     ("command_line",),
 )
 TOP_FILES = {
-    **dict.fromkeys(("cache_folder", "errors", "patterns", "progress", "units"), "base"),
+    **dict.fromkeys(("errors", "patterns", "progress", "units"), "base"),
     "__init__": "root",
     "__main__": "command_line",
 }
 BASE_FOLDERS = dict.fromkeys(
-    ("schema", "numerics", "timeline", "divergence", "flops", "graphs", "findings", "devices", "executions"), "base"
+    ("schema", "numerics", "timeline", "divergence", "flops", "graphs", "findings", "devices"), "base"
 )
 FRAMES = {"numpy", "pandas"}
 # What a module of compat imports; only a layer that may import that may import the module.

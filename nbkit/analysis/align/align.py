@@ -22,7 +22,7 @@ from nbkit.analysis.align.matching.by_value import match_values, same_of, tolera
 from nbkit.analysis.align.matching.neutral import neutral_matches
 from nbkit.analysis.align.side import Side
 from nbkit.analysis.align.state import state_of
-from nbkit.executions.execution import Execution
+from nbkit.trace.executions.execution import Execution
 
 # State is no result of computing: it is copied, cast, or folded by an exporter.
 COPY = 4.0

@@ -17,10 +17,10 @@ from nbkit.analysis.graph_match.side_frames import merged
 from nbkit.analysis.structure.recognise import recognise
 from nbkit.divergence.arguments import other_arguments
 from nbkit.divergence.columns import action_of, mark_of
-from nbkit.executions.execution import Execution
 from nbkit.graphs.module_paths import ModulePaths
 from nbkit.graphs.rows import GraphRows, json_text, shape_text
 from nbkit.schema import ALIGNMENT, CORRESPONDENCE, RESULTS
+from nbkit.trace.executions.execution import Execution
 
 Row = dict[str, Any]
 MOMENTS = ("mean", "rms", "min", "max", "nan_count", "inf_count")

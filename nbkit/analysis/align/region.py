@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from nbkit.executions.execution import Result
+from nbkit.trace.executions.execution import Result
 
 Array = npt.NDArray[np.generic]
 

@@ -7,11 +7,11 @@ from math import prod
 import numpy as np
 import numpy.typing as npt
 
-from nbkit.executions.execution import Array, Execution, Result
-from nbkit.executions.features import PROJECTIONS, SYMMETRIC, Features
 from nbkit.graphs.canonical_ops import PASSING, op_kind
 from nbkit.numerics.blocks import BLOCK
 from nbkit.numerics.precision import precision_of
+from nbkit.trace.executions.execution import Array, Execution, Result
+from nbkit.trace.executions.features import PROJECTIONS, SYMMETRIC, Features
 
 Floats = npt.NDArray[np.float64]
 # A tensor of so few different values says nothing about which one it is.

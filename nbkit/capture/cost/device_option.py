@@ -6,7 +6,7 @@ from pathlib import Path
 
 import torch
 
-from nbkit.cache_folder import cache_folder
+from nbkit.capture.cache_folder import cache_folder
 from nbkit.devices.device import Device
 from nbkit.devices.peaks import DEVICES, device_named
 from nbkit.devices.stored import load_device

@@ -15,7 +15,7 @@ from torch.fx import Node
 from nbkit.capture.executions.arrays import Array, Geometry, array_of, blank, fill, tensor_of
 from nbkit.capture.replay.copies import tensors_in
 from nbkit.capture.replay.op_traits import OpTraits, bound, traits_of, written_tensors
-from nbkit.executions.values import Values
+from nbkit.trace.executions.values import Values
 
 WRITTEN_MEMORY = "view of written memory"
 

@@ -28,7 +28,7 @@ from nbkit.capture.replay.isolated import isolated, timed_isolated
 from nbkit.capture.replay.op_traits import A_VIEW, UNINITIALISED, OpTraits, bound
 from nbkit.capture.step.module_calls import ModuleCalls
 from nbkit.capture.step.root_modules import Root
-from nbkit.executions.execution import Collector, Result
+from nbkit.trace.executions.execution import Collector, Result
 from nbkit.trace.trace import Trace
 
 NOT_COMPILED = (

@@ -10,7 +10,7 @@ from torch import nn
 from nbkit.capture.executions.calls import WRITTEN_MEMORY, Call, Place
 from nbkit.capture.executions.observer import ExecutionObserver
 from nbkit.capture.graphs.fx_values import module_stack, source_line
-from nbkit.executions.execution import Result
+from nbkit.trace.executions.execution import Result
 
 COLUMNS = ["module", "phase", "source", "arguments"]
 

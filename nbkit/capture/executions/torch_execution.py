@@ -22,9 +22,9 @@ from nbkit.capture.executions.rows import completed
 from nbkit.capture.executions.state import LeftAsItWas
 from nbkit.capture.recorder.recorder import Recorder
 from nbkit.errors import OptionError, first_line
-from nbkit.executions.execution import Collector, Execution
-from nbkit.executions.values import KEPT_BYTES, Values
 from nbkit.schema import OPS
+from nbkit.trace.executions.execution import Collector, Execution
+from nbkit.trace.executions.values import KEPT_BYTES, Values
 from nbkit.trace.trace import Trace
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import torch
 
-from nbkit.cache_folder import cache_folder
+from nbkit.capture.cache_folder import cache_folder
 from nbkit.errors import RecorderError
 
 NAME = "nbkit_recorder"

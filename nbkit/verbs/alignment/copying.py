@@ -6,7 +6,7 @@ from typing import Any
 
 from nbkit.analysis.align.copying.decide import Decision, decide, is_equal
 from nbkit.errors import OptionError
-from nbkit.executions.execution import Execution
+from nbkit.trace.executions.execution import Execution
 
 # So many sentences on what was not copied are notes; all are in meta["not_copied"].
 MOST_NOTES = 20

@@ -11,10 +11,10 @@ from nbkit.analysis.align.first_divergence import first_divergence
 from nbkit.analysis.align.frames import frames_of
 from nbkit.analysis.align.traces.two_traces import aligned
 from nbkit.errors import NbkitError, OptionError, nearest
-from nbkit.executions.arrays import read_arrays
-from nbkit.executions.execution import Execution
-from nbkit.executions.values import KEPT_BYTES
 from nbkit.progress import Progress
+from nbkit.trace.executions.arrays import read_arrays
+from nbkit.trace.executions.execution import Execution
+from nbkit.trace.executions.values import KEPT_BYTES
 from nbkit.trace.trace import Trace
 from nbkit.verbs.alignment.copying import check_modules, parameters_copied
 from nbkit.verbs.alignment.sides import WAYS, execution_of, failed, inputs_beside, turned_into

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from nbkit.errors import NbkitError, OptionError
-from nbkit.executions.arrays import as_array
-from nbkit.executions.execution import Execution
+from nbkit.trace.executions.arrays import as_array
+from nbkit.trace.executions.execution import Execution
 from nbkit.trace.trace import Trace
 from nbkit.verbs.load import load
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from nbkit.executions.execution import Array, Collector, Execution, Recompute, Result
+from nbkit.trace.executions.execution import Array, Collector, Execution, Recompute, Result
 
 Step = tuple[str, str | None, Sequence[str], Array]
 Ops = Mapping[str, Callable[..., Array]]

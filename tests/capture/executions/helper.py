@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from nbkit.executions.execution import Execution, Result
+from nbkit.trace.executions.execution import Execution, Result
 
 
 def one(execution: Execution, name: str) -> Result:

@@ -9,7 +9,7 @@ from itertools import islice
 from nbkit.analysis.align.copying.layouts import AS_IT_IS, Option, Source, Target, options_of, reordered
 from nbkit.analysis.align.copying.trial import Names, Placement
 from nbkit.analysis.align.copying.uses import SHIFT, Use, Uses
-from nbkit.executions.execution import Array
+from nbkit.trace.executions.execution import Array
 
 # So many options of one op are tried, at most.
 MOST_OPTIONS = 96

@@ -12,7 +12,7 @@ from nbkit.analysis.align.copying.search import Search
 from nbkit.analysis.align.copying.trial import Placement, Trials
 from nbkit.analysis.align.copying.uses import Uses
 from nbkit.analysis.align.matching.by_value import tolerance_of
-from nbkit.executions.execution import Array, Execution
+from nbkit.trace.executions.execution import Array, Execution
 
 # So many ways that fit are named.
 MOST_NAMED = 3

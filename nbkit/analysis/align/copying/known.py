@@ -5,7 +5,7 @@ import numpy.typing as npt
 
 from nbkit.analysis.align.relations import permutation_of, relative_error
 from nbkit.analysis.align.side import FEW_ELEMENTS, FEW_VALUES, Side
-from nbkit.executions.execution import Array
+from nbkit.trace.executions.execution import Array
 
 # So many candidates with the same moments are compared, at most.
 MOST_TRIALS = 3

@@ -10,7 +10,7 @@ from math import gcd, prod
 import numpy as np
 
 from nbkit.analysis.align.copying.uses import GAIN, SHIFT, TABLE
-from nbkit.executions.execution import Array
+from nbkit.trace.executions.execution import Array
 
 # So many parameters stand in one, at most.
 MOST_PARTS = 3

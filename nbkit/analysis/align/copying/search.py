@@ -22,7 +22,7 @@ from nbkit.analysis.align.copying.choices import (
 from nbkit.analysis.align.copying.layouts import Option
 from nbkit.analysis.align.copying.trial import Outcome, Placement, Trials, mask_of
 from nbkit.analysis.align.copying.uses import Use, Uses
-from nbkit.executions.execution import Array
+from nbkit.trace.executions.execution import Array
 
 # So many ways to place a wave are tried, and so many placements are followed.
 MOST_WAYS, MOST_PLACEMENTS = 240, 16

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from nbkit.analysis.align.copying.known import KnownValues
 from nbkit.analysis.align.copying.layouts import Option
 from nbkit.analysis.align.copying.uses import Uses
-from nbkit.executions.execution import Array
+from nbkit.trace.executions.execution import Array
 
 # Of left parameters, without the numbers of layers.
 Names = tuple[str, ...]

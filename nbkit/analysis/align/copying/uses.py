@@ -7,8 +7,8 @@ from functools import cached_property
 from math import prod
 
 from nbkit.analysis.align.side import Side
-from nbkit.executions.execution import Execution, Result
 from nbkit.graphs.canonical_ops import op_kind
+from nbkit.trace.executions.execution import Execution, Result
 
 # Roles that are no product over channels.
 SHIFT, GAIN, TABLE = "shift", "gain", "table"

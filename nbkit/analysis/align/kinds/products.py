@@ -12,7 +12,7 @@ from nbkit.analysis.align.kinds.rounding import with_fewer_bits
 from nbkit.analysis.align.region import Array, Kind
 from nbkit.analysis.align.relations import relative_error
 from nbkit.analysis.align.side import Side
-from nbkit.executions.execution import Result
+from nbkit.trace.executions.execution import Result
 
 # Formats by the bits of a float32 that they lack.
 FORMATS = {"TF32": 13, "bfloat16": 16}

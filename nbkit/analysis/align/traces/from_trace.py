@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from nbkit.executions.execution import Execution, Result
-from nbkit.executions.features import Features
 from nbkit.schema import OPS, TENSORS
+from nbkit.trace.executions.execution import Execution, Result
+from nbkit.trace.executions.features import Features
 from nbkit.trace.trace import Trace
 
 NO_STATISTICS = "The trace has no statistics of its tensors; record it with optrace(values='stats')."

@@ -20,7 +20,7 @@ from nbkit.divergence.columns import tensor_relation
 from nbkit.divergence.runs import Read, has_values, run_of
 from nbkit.divergence.side_by_side import Judged, judged
 from nbkit.divergence.spread import LEEWAY
-from nbkit.executions.execution import Execution, Result
+from nbkit.trace.executions.execution import Execution, Result
 
 Traces = tuple[TraceExecution, TraceExecution]
 

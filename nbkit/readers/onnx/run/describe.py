@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from nbkit.executions.execution import Array, Result
 from nbkit.readers.onnx import metadata as exporter
 from nbkit.readers.onnx.graph import DEFAULT_DOMAINS, inner_graphs, op_name
 from nbkit.readers.onnx.run.parse import array_of
 from nbkit.readers.onnx.run.program import Program, reads
 from nbkit.readers.onnx.types import attribute_value, dtype_name
+from nbkit.trace.executions.execution import Array, Result
 
 if TYPE_CHECKING:
     from onnx import ModelProto, NodeProto

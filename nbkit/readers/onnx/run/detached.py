@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from nbkit.executions.execution import Array
 from nbkit.readers.onnx.run.engine import HELD, Engine, Types
 from nbkit.readers.onnx.run.program import Program
 from nbkit.readers.onnx.run.session import RefusedError
 from nbkit.readers.onnx.types import element_type
+from nbkit.trace.executions.execution import Array
 
 if TYPE_CHECKING:
     from onnx import NodeProto

@@ -6,8 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from nbkit.errors import OptionError
-from nbkit.executions.execution import Array, Collector, Execution, Result
-from nbkit.executions.values import KEPT_BYTES, Values
 from nbkit.readers.onnx.run.describe import InitializerNames, Origins, is_constant, leaf_of, node_result, origins_of
 from nbkit.readers.onnx.run.detached import Detached
 from nbkit.readers.onnx.run.engine import Engine
@@ -17,6 +15,8 @@ from nbkit.readers.onnx.run.parse import model_of, program_of
 from nbkit.readers.onnx.run.program import Program
 from nbkit.readers.onnx.run.session import RefusedError, runtime
 from nbkit.readers.onnx.types import dtype_name
+from nbkit.trace.executions.execution import Array, Collector, Execution, Result
+from nbkit.trace.executions.values import KEPT_BYTES, Values
 
 
 def onnx_execution(

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from nbkit.errors import OptionError
-from nbkit.executions.execution import Array
 from nbkit.readers.onnx.run.engine import HELD
 from nbkit.readers.onnx.run.parse import model_of, program_of
 from nbkit.readers.onnx.run.program import Program
 from nbkit.readers.onnx.types import dtype_name
+from nbkit.trace.executions.execution import Array
 
 if TYPE_CHECKING:
     from onnx import ValueInfoProto

@@ -10,12 +10,12 @@ from tempfile import TemporaryDirectory
 import numpy as np
 
 from nbkit.errors import OptionError, nearest
-from nbkit.executions.execution import Array
 from nbkit.readers.onnx.reader import parsed_file
 from nbkit.readers.onnx.run.describe import Origins
 from nbkit.readers.onnx.run.parse import program_of
 from nbkit.readers.onnx.run.program import Program, built
 from nbkit.readers.onnx.run.session import lend, plain_options, runtime, started
+from nbkit.trace.executions.execution import Array
 
 LEVELS = {"basic": "ORT_ENABLE_BASIC", "extended": "ORT_ENABLE_EXTENDED", "all": "ORT_ENABLE_ALL"}
 # A file of protobuf holds 2 GB; weights that are near to that go into a file beside it.

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from nbkit.errors import OptionError, TraceError, first_line
-from nbkit.executions.execution import Array
 from nbkit.readers.onnx.graph import inner_graphs
 from nbkit.readers.onnx.reader import parsed_file
 from nbkit.readers.onnx.run.program import INLINE_BYTES, Program, in_order
+from nbkit.trace.executions.execution import Array
 
 if TYPE_CHECKING:
     from onnx import GraphProto, ModelProto, NodeProto, TensorProto

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from nbkit.executions.execution import Array
 from nbkit.readers.onnx.graph import inner_graphs
+from nbkit.trace.executions.execution import Array
 
 if TYPE_CHECKING:
     from onnx import GraphProto, ModelProto, NodeProto, SparseTensorProto, TensorProto, ValueInfoProto

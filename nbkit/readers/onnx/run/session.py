@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from nbkit.errors import OptionError
-from nbkit.executions.execution import Array
+from nbkit.trace.executions.execution import Array
 
 if TYPE_CHECKING:
     from onnx import ModelProto

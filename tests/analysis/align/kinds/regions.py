@@ -6,7 +6,7 @@ import numpy as np
 
 from nbkit.analysis.align.kinds.rounding import rounded
 from nbkit.analysis.align.region import Piece, Region
-from nbkit.executions.execution import Result
+from nbkit.trace.executions.execution import Result
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ import pytest
 
 from nbkit.analysis.align.kinds.find import kind_of
 from nbkit.analysis.align.region import Piece, Region
-from nbkit.executions.execution import Result
+from nbkit.trace.executions.execution import Result
 
 SHAPES = ((1,), (7,), (1, 1), (4, 4), (1, 8), (8, 1), (2, 4, 8), (1, 2, 4, 8), (2, 1, 6, 4), (0,), (0, 4), ())
 Change = Callable[[np.ndarray], np.ndarray]

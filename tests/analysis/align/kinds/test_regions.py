@@ -5,7 +5,7 @@ import pytest
 
 from nbkit.analysis.align.kinds.find import kind_of
 from nbkit.analysis.align.region import Piece
-from nbkit.executions.execution import Result
+from nbkit.trace.executions.execution import Result
 from tests.analysis.align.kinds.regions import (
     causal,
     layer_norm,

@@ -7,7 +7,7 @@ import numpy as np
 from nbkit.analysis.align.align import align
 from nbkit.analysis.align.matching.by_context import canonical_order
 from nbkit.analysis.align.side import Side
-from nbkit.executions.values import Values
+from nbkit.trace.executions.values import Values
 from tests.analysis.align.makers import execution, numbers
 
 X, A, B, C = (numbers(seed, 4, 6) for seed in range(4))

@@ -6,7 +6,7 @@ import numpy as np
 
 from nbkit.analysis.align.align import align
 from nbkit.analysis.align.matching.by_value import near
-from nbkit.executions.values import Values
+from nbkit.trace.executions.values import Values
 from tests.analysis.align.makers import execution, numbers
 
 A, B, C, X = (numbers(seed, 4, 6) for seed in range(4))

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from nbkit.executions.values import Values
+from nbkit.trace.executions.values import Values
 
 
 def test_a_kept_value_shares_no_memory():

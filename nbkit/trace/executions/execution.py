@@ -7,9 +7,9 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from nbkit.executions.features import Features, features_of, reshaped
-from nbkit.executions.values import Values
 from nbkit.numerics.blocks import same_bits
+from nbkit.trace.executions.features import Features, features_of, reshaped
+from nbkit.trace.executions.values import Values
 
 Array = npt.NDArray[np.generic]
 # A parameter is trained; a buffer is other state of the model; a constant is in the program itself.

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from nbkit.executions.features import features_of, reshaped
+from nbkit.trace.executions.features import features_of, reshaped
 
 VALUE = np.random.default_rng(0).standard_normal((3, 4, 5))
 

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from nbkit.executions.execution import Collector, Result
-from nbkit.executions.features import features_of
+from nbkit.trace.executions.execution import Collector, Result
+from nbkit.trace.executions.features import features_of
 
 VALUE = np.arange(24, dtype=np.float32).reshape(4, 6)
 

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from nbkit.errors import OptionError
-from nbkit.executions.arrays import as_array, read_arrays
+from nbkit.trace.executions.arrays import as_array, read_arrays
 
 
 def test_bfloat16_comes_as_float32():
