@@ -67,10 +67,9 @@ class ObservedCalls:
         )
 
     def _is_usual(self, traits: OpTraits) -> bool:
-        """Returns whether a record follows from the arguments, and inputs have the same shapes after the call."""
+        """Returns whether a record follows from the arguments before the call and after it."""
         is_left_out = self.captures.mode.scope.leaves_out(traits) is not None
-        is_reshaping = traits.is_out or traits.packet in RESHAPING
-        return not (is_left_out or is_reshaping or traits.name in RUNS)
+        return not (is_left_out or traits.packet in RESHAPING or traits.name in RUNS)
 
     def before(self, func: Any, args: Any, kwargs: Any) -> Begun | None:
         """Takes what a call reads from; returns None where it is not captured."""

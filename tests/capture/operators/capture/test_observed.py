@@ -145,6 +145,26 @@ def sparse_layouts():
     return step
 
 
+def given_results():
+    x, one, whole, large = torch.randn(6, 4), torch.ones(()), torch.zeros(20), torch.zeros(64, 1024)
+
+    def step():
+        out, empty, other = torch.zeros(6, 4), torch.empty(0), torch.empty(0)
+        for held in (out, empty, empty, torch.zeros(24).as_strided((6, 4), (1, 6))):  # the first time it is resized
+            torch.maximum(x, one, out=held)
+        torch.add(x[0], 1, out=whole[8:12]), torch.add(x[1], 1, out=whole[8:12])
+        for value in range(3):
+            torch.add(x[2], value, out=large[5, :4]), torch.add(x[2], value, out=large[5, :4])
+            large[5, :8].neg()
+        torch.add(x, x, out=x)
+        for _ in range(2):
+            torch.sort(x, out=(other, torch.empty(0, dtype=torch.int64)))
+        torch.exp(x, out=torch.zeros(6, 4, dtype=torch.float64))
+        whole.sum()
+
+    return step
+
+
 def saved(folder):
     """The records of a folder, with checksums for contents: their numbers tell which was stored first."""
     opened = CallFolder(folder)
@@ -152,7 +172,16 @@ def saved(folder):
     return [named.sub(lambda found: f"{found[1]}: {crc32(opened.content(found[2]))}", str(one)) for _, one in opened]
 
 
-MADE = [training_step, recurrent, parts_of_large_memory, sizes_by_values, settings, draws, sparse_layouts]
+MADE = [
+    training_step,
+    recurrent,
+    parts_of_large_memory,
+    sizes_by_values,
+    settings,
+    draws,
+    given_results,
+    sparse_layouts,
+]
 
 
 @pytest.mark.parametrize("make", MADE)
