@@ -21,7 +21,7 @@ ENVIRONMENTS: dict[str, dict[str, str]] = {
 # Of all tests those that a version can change, as far as they need nothing more.
 FRAMES = ("tests/compat", "tests/test_schema.py", "tests/trace", "tests/analysis/time", "tests/analysis/query")
 SHOWN = ("tests/views/op_table", "tests/views/report", "tests/magics/test_loading.py")
-RECORDED = tuple(f"tests/capture/{folder}" for folder in ("profiler", "recorder", "step", "native"))
+RECORDED = tuple(f"tests/capture/{folder}" for folder in ("profiler", "recorder", "step", "native", "operators"))
 # What reads frames of Python, code objects and reference counts, and what prints help.
 PYTHON = (*(f"tests/capture/{folder}" for folder in ("raw", "frames", "calls", "check")), "tests/magics")
 

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
 import torch
 from torch import nn
 
@@ -12,6 +13,11 @@ from nbkit import Trace
 from nbkit.trace.calls.layout import HEAD, Record
 from nbkit.trace.calls.reading import CallFolder
 from nbkit.trace.calls.writing import CallWriter
+
+needs_overload_names = pytest.mark.skipif(
+    "capture_overload_names" not in str(torch._C._profiler._ExperimentalConfig.__init__.__doc__),
+    reason="the profiler of this torch does not tell overloads",
+)
 
 
 def training_step() -> Callable[[], Any]:

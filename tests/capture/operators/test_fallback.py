@@ -16,6 +16,7 @@ from nbkit.capture.replay import op_traits
 from nbkit.capture.replay.substitutes import SUBSTITUTES
 from tests.capture.identical import each_step, left_by
 from tests.capture.models import MODELS, OPTIMIZERS, SHAPES, bits
+from tests.support.simulated import simulated_device
 
 FAULTY = ("mm", "addmm", "convolution", "tanh", "mul", "mul_", "sum")
 FAULTS = [nbkit.Fault(f"aten.{op}", "relative_error", size=0.01) for op in FAULTY]
@@ -46,7 +47,7 @@ def trained(model, x, device, tool=None):
 
 @pytest.mark.parametrize("name", MODELS)
 def test_a_step_on_a_faulty_device_is_that_of_the_cpu(name):
-    device = nbkit.SimulatedDevice(FAULTS).torch_device
+    device = simulated_device(FAULTS).torch_device
     model = MODELS[name]()
     x = torch.randn(*SHAPES[name]) if name in SHAPES else IDS
     on_cpu = trained(model, x, "cpu")
@@ -69,7 +70,7 @@ TRANSFORMERS = {
 @pytest.mark.parametrize("name", TRANSFORMERS)
 def test_models_of_transformers_on_a_faulty_device_are_those_of_the_cpu(name):
     transformers = pytest.importorskip("transformers")
-    device = nbkit.SimulatedDevice(FAULTS).torch_device
+    device = simulated_device(FAULTS).torch_device
     torch.manual_seed(0)
     model = getattr(transformers, f"{name}ForCausalLM")(getattr(transformers, f"{name}Config")(**TRANSFORMERS[name]))
     assert trained(model, IDS, device, nbkit.opfallback()) == trained(model, IDS, "cpu")
@@ -148,7 +149,7 @@ def test_an_api_call_brings_the_forward_ops_below_it():
 
 def test_in_place_effects_come_back():
     """B2: x.add_(1), x[0] = 5, out=x; AdamW after three steps."""
-    device = nbkit.SimulatedDevice().torch_device
+    device = simulated_device().torch_device
     x = torch.ones(3, device=device)
     with nbkit.opfallback():
         x.add_(1)
@@ -161,7 +162,7 @@ def test_in_place_effects_come_back():
 
 
 def test_tensors_that_share_memory_still_do():
-    device = nbkit.SimulatedDevice().torch_device
+    device = simulated_device().torch_device
     for where in ("cpu", device):
         x = torch.arange(12.0, device=where).reshape(3, 4)
         row, column = x[1], x[:, 1]
@@ -201,7 +202,7 @@ def test_results_that_are_named_tuples_stay_so():
 
 
 def test_strides_and_devices_are_those_of_the_op():
-    device = nbkit.SimulatedDevice().torch_device
+    device = simulated_device().torch_device
     image = torch.rand(2, 3, 4, 4, device=device).to(memory_format=torch.channels_last)
     weight = torch.rand(5, 3, 3, 3, device=device)
     with nbkit.opfallback():
@@ -245,7 +246,7 @@ def test_fused_layers_stay_fused(options):
 
 
 def test_opdiff_inside_sees_what_the_step_gets_and_outside_is_refused():
-    device = nbkit.SimulatedDevice([nbkit.Fault("aten.exp", "relative_error", size=0.1)]).torch_device
+    device = simulated_device([nbkit.Fault("aten.exp", "relative_error", size=0.1)]).torch_device
     x = torch.ones(3, device=device)
     with nbkit.opfallback(), nbkit.opdiff() as trace:
         x.exp()

@@ -9,8 +9,8 @@ from torch import nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
 import nbkit
-from nbkit.compat.torch_versions import setup_of_backends_in_python
 from tests.capture.models import bits
+from tests.support.simulated import simulated_device
 
 
 class NumberedCalls(TorchDispatchMode):
@@ -30,9 +30,7 @@ class Faulty:
     """A training step on the device whose calls in `planted` go wrong; `is_right` compares it with the CPU."""
 
     def __init__(self, *planted):
-        if setup_of_backends_in_python() is None:
-            pytest.skip("the simulated device needs torch 2.11")
-        self.device, self.planted = nbkit.SimulatedDevice(), set(planted)
+        self.device, self.planted = simulated_device(), set(planted)
         self.expected = self.made("cpu")()
         self.run = self.made(self.device.torch_device)
 

@@ -23,7 +23,7 @@ from nbkit.capture.operators.capturing import Capturing
 from nbkit.capture.operators.observed_calls import CAUGHT, ObservedCalls
 from nbkit.trace.calls.reading import CallFolder
 from nbkit.trace.calls.shards import write_contents
-from tests.capture.operators.folders import captured, problems, records, training_step
+from tests.capture.operators.folders import captured, needs_overload_names, problems, records, training_step
 
 pytestmark = pytest.mark.skipif(library() is None, reason="torch's observer needs the native recorder")
 
@@ -243,6 +243,7 @@ def test_the_library_records_sparse_tensors_itself(tmp_path, monkeypatch):
     assert asked == []
 
 
+@needs_overload_names
 def test_what_runs_is_what_runs_without_a_recording(tmp_path):
     def step():
         x = torch.ones(4, requires_grad=True)
@@ -296,7 +297,7 @@ def test_the_call_whose_error_ends_the_step_is_kept_though_others_follow_it(tmp_
         a @ b
         a @ a
     kept = records(tmp_path / "calls")[-1]
-    assert kept["raised"].startswith("RuntimeError: mat1 and mat2") and kept["number"] == 1
+    assert kept["raised"].startswith("RuntimeError: ") and "mat1 and mat2" in kept["raised"] and kept["number"] == 1
     assert trace.captures["raised"].iloc[-1] == kept["raised"]
 
 

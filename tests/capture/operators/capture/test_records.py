@@ -14,7 +14,7 @@ from nbkit.capture.native.library import library
 from nbkit.trace.calls.layout import CALLS
 from nbkit.trace.calls.reading import CallFolder
 from nbkit.trace.calls.writing import CallWriter
-from tests.capture.operators.folders import captured, records, training_step
+from tests.capture.operators.folders import captured, needs_overload_names, records, training_step
 from tests.processes import PYTHON
 
 
@@ -159,6 +159,7 @@ def test_gradients_of_each_argument_are_outputs_of_the_backward_op(tmp_path):
     assert torch.equal(made.result(made.record["outputs"][0]["tensor"]), weight.grad)
 
 
+@needs_overload_names
 def test_every_call_is_in_the_folder(tmp_path):
     trace = captured(tmp_path / "calls", training_step())
     kept = Counter(record["op"].removeprefix("aten.") for record in records(tmp_path / "calls"))
@@ -244,7 +245,11 @@ def test_a_call_that_raises_is_kept_with_what_it_raised(tmp_path):
     with pytest.raises(RuntimeError), nbkit.opcapture(tmp_path / "calls") as trace:
         torch.ones(2, 3) @ torch.ones(2, 3)
     kept = records(tmp_path / "calls")[-1]
-    assert kept["op"] == "aten.mm.default" and kept["raised"].startswith("RuntimeError: mat1 and mat2")
+    assert (
+        kept["op"] == "aten.mm.default"
+        and kept["raised"].startswith("RuntimeError: ")
+        and "mat1 and mat2" in kept["raised"]
+    )
     assert trace.frames["captures"]["raised"].iloc[-1] == kept["raised"]
 
 

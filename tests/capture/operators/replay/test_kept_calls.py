@@ -10,6 +10,7 @@ import nbkit
 from nbkit.trace.calls.layout import CALLS, IN_TRACE, line_of
 from tests.capture.diff.planted import compared, scaled, with_fault
 from tests.capture.operators.folders import problems, records
+from tests.support.simulated import simulated_device
 
 INPUTS = {
     "transposed": torch.randn(3, 4).t(),
@@ -46,7 +47,7 @@ def test_a_right_call_is_the_same_to_the_bit_and_comes_back_as_it_was(tmp_path, 
 
 
 def test_a_fault_of_the_device_is_there_again_alone_and_not_on_the_cpu(tmp_path):
-    device = nbkit.SimulatedDevice([nbkit.Fault("aten.mm", "relative_error", size=0.01)]).torch_device
+    device = simulated_device([nbkit.Fault("aten.mm", "relative_error", size=0.01)]).torch_device
     x = torch.randn(16, 16)
     trace = compared(lambda: torch.mm(x.to(device), x.to(device)))
     folder = saved(trace, tmp_path / "trace")

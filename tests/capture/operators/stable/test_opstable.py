@@ -10,18 +10,16 @@ from torch import nn
 import nbkit
 from nbkit.capture.operators.stable.documented import documented
 from nbkit.capture.replay.op_traits import traits_of
-from nbkit.compat.torch_versions import setup_of_backends_in_python
 from tests.capture.identical import each_step, left_by
 from tests.capture.models import MODELS, train_step
+from tests.support.simulated import simulated_device
 
 CHECKS = ("run_to_run", "batch_invariant", "thread_invariant", "stride_invariant")
 
 
 @pytest.fixture
 def device():
-    if setup_of_backends_in_python() is None:
-        pytest.skip("the simulated device needs torch 2.11")
-    return nbkit.SimulatedDevice()
+    return simulated_device()
 
 
 def layers():
