@@ -18,6 +18,7 @@ OTHER_NAN = torch.tensor([0x7FC00001], dtype=torch.int32).view(torch.float32)
         torch.tensor([NAN, 1.0]),
         torch.randn(3, dtype=torch.complex64).conj(),
         torch.randn(3, dtype=torch.complex64).conj().imag,
+        torch._neg_view(torch.tensor([1.0, -2.0])),
         torch.tensor([True, False]),
         torch.tensor([], dtype=torch.float16),
         torch.tensor([1.0, 2.0]).to(torch.float8_e4m3fn),
@@ -25,6 +26,12 @@ OTHER_NAN = torch.tensor([0x7FC00001], dtype=torch.int32).view(torch.float32)
 )
 def test_the_same_bits_are_at_no_distance(tensor):
     assert Kept(tensor).distance(tensor.clone(memory_format=torch.contiguous_format)) is None
+
+
+def test_values_of_a_tensor_with_a_negative_bit_are_compared():
+    negative = Kept(torch._neg_view(torch.tensor([1.0, 2.0])))
+    assert negative.distance(torch.tensor([-1.0, -2.0])) is None
+    assert negative.distance(torch.tensor([1.0, 2.0])) is not None
 
 
 def test_another_nan_is_a_nan():
