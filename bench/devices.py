@@ -69,6 +69,12 @@ def named(device: torch.device) -> str:
     return torch.cuda.get_device_name(device) if device.type == "cuda" else f"Device {str(device)!r}"
 
 
+def wait(device: torch.device) -> None:
+    """Waits for what runs on a GPU; other devices return when they are done."""
+    if device.type == "cuda":
+        torch.cuda.synchronize(device)
+
+
 def compared(name: str, precision: str, device: torch.device) -> pd.DataFrame:
     """Returns the diffs of two training steps, the second with a filled optimizer state."""
     torch.manual_seed(0)

@@ -26,7 +26,7 @@ from torch import Tensor, nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 import nbkit
-from bench.devices import chosen, named
+from bench.devices import chosen, named, wait
 from bench.harness.ratios import markdown, number
 from bench.planted.steps import MODELS, Step, make_step
 
@@ -99,8 +99,7 @@ def timed(run: Callable[[], Any], recorder: Any, device: torch.device) -> float:
     start = perf_counter()
     with recorder:
         run()
-    if device.type == "cuda":
-        torch.cuda.synchronize()
+    wait(device)
     return perf_counter() - start
 
 

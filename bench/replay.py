@@ -30,7 +30,7 @@ import torch
 import nbkit
 from bench.captured.counted import calls, unique_bytes
 from bench.captured.steps import STEPS, Step
-from bench.devices import named
+from bench.devices import named, wait
 
 ROOT = Path(__file__).parents[1]
 OUT = ROOT / "out" / "bench" / "replay.md"
@@ -101,13 +101,8 @@ def made(name: str) -> Step:
     step = STEPS[name]()
     step()
     torch.manual_seed(1)
-    wait()
+    wait(torch.get_default_device())
     return step
-
-
-def wait() -> None:
-    if torch.get_default_device().type == "cuda":
-        torch.cuda.synchronize()
 
 
 def replayed(folder: str) -> Result:
@@ -144,7 +139,7 @@ def times(name: str, folder: Path, size: int) -> Result:
             started = perf_counter()
             with recorders.get(kind, nullcontext)():
                 step()
-            wait()
+            wait(torch.get_default_device())
             taken[kind].append((perf_counter() - started) * 1e3)
     medians = {kind: median(values) for kind, values in taken.items()}
     return {**medians, "cost": medians["capture"] / (medians["trace"] + medians["write"])}

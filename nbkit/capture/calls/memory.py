@@ -63,7 +63,7 @@ class _Bytes:
 def memory_of(tensor: Tensor, held: Callable[[Tensor], Any] | None = None) -> Memory:
     """Returns the memory of a dense tensor; of one that wraps another one (a device in Python) that of the inner one.
 
-    `held` gives the storage. Raises NotCapturedError if it has none of its own.
+    `held` makes what stands for its storage. Raises NotCapturedError if it has none of its own.
     """
     inner = tensor
     if type(tensor) not in PLAIN and hasattr(tensor, "__tensor_flatten__"):

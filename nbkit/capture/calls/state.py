@@ -36,9 +36,8 @@ def device_state() -> dict[str, Any]:
     """Returns which kernels devices choose, as JSON data: read once for a step."""
     flags: dict[str, bool] = {}
     for name in DEVICE_FLAGS:
-        holder, _, flag = name.rpartition(".")
         try:
-            value = getattr(attrgetter(holder)(torch.backends), flag)
+            value = attrgetter(name)(torch.backends)
         except (AttributeError, RuntimeError):  # another torch; or TF32 was set in two ways that torch does not mix
             continue
         if isinstance(value, bool):
@@ -75,7 +74,7 @@ def _set(state: Mapping[str, Any]) -> None:
         torch.use_deterministic_algorithms(bool(state["deterministic"]))
     flags = state.get("device_flags")
     if isinstance(flags, Mapping):
-        for name in DEVICE_FLAGS:
-            holder, _, flag = name.rpartition(".")
-            if isinstance(flags.get(name), bool):
+        for name, now in device_state()["device_flags"].items():
+            if isinstance(flags.get(name), bool) and flags[name] != now:
+                holder, _, flag = name.rpartition(".")
                 setattr(attrgetter(holder)(torch.backends), flag, flags[name])

@@ -92,7 +92,7 @@ def _runtime() -> list[str]:
         mapped = Path("/proc/self/maps").read_text()
     except OSError:  # not Linux
         return []
-    return re.findall(r"/\S*/libstdc\+\+\.so\.\d\S*", mapped)[:1]
+    return re.findall(r"/.*/libstdc\+\+\.so\.\d[\d.]*$", mapped, re.MULTILINE)[:1]
 
 
 def _first_error(output: str) -> str:

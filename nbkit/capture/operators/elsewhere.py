@@ -70,12 +70,14 @@ class Elsewhere:
             with torch.set_grad_enabled(call.has_gradients):
                 out = as_bare(traits.func._op, copies.args, copies.kwargs)
         except NotImplementedError:
-            arguments = bound(traits.func, copies.args, copies.kwargs)
-            # What stands in has several steps: in a half type, each would round.
-            is_half = any(tensor.dtype in HALVES for tensor in all_tensors(copies.args, copies.kwargs))
-            if traits.packet not in SUBSTITUTES or arguments.get("dropout_p") or is_half:
+            formula = SUBSTITUTES.get(traits.packet)
+            # A formula has several steps, and each would round to a half type.
+            if formula is None or any(tensor.dtype in HALVES for tensor in all_tensors(copies.args, copies.kwargs)):
                 raise
-            out = _filled(call, SUBSTITUTES[traits.packet](arguments))
+            arguments = bound(traits.func, copies.args, copies.kwargs)
+            if arguments.get("dropout_p"):  # which of the numbers were dropped only the device knows
+                raise
+            out = _in_results_of(call, formula(arguments))
         home = home_of(call.args, call.kwargs)
         result = copies.results(out, home, lambda number, tensor: wanted(number, tensor))
         copies.write_back()
@@ -98,10 +100,10 @@ class Elsewhere:
         return back
 
 
-def _filled(call: Intercepted, values: Any) -> Any:
-    """Returns these values as the op gives them: with its strides, and with what it notes for its backward op.
+def _in_results_of(call: Intercepted, values: Any) -> Any:
+    """Returns what the op returns, with these values in place of its own.
 
-    Only a kernel on the device reads those notes, so the op runs there, too.
+    What it notes for its backward op only a kernel on the device can read: an op that has such notes runs there, too.
     """
     if call.traits.values is None:
         return values

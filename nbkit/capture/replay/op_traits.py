@@ -37,7 +37,7 @@ VALUES = {
     "_cudnn_init_dropout_state": 0, "_embedding_bag": 1, "_ctc_loss": 1, "_sparse_mm_reduce_impl": 1,
     **substitutes.VALUES,
 }  # fmt: skip
-# They write to that memory: torch copies it before where another backward pass may follow (retain_graph=True).
+# They write to what their forward op noted, of which torch makes a copy where the graph is retained.
 CONSUMING = frozenset({"_cudnn_rnn_backward", "miopen_rnn_backward"})
 MARKERS = frozenset({"prim", "profiler", "inductor", "debugprims"})
 
@@ -63,8 +63,8 @@ class OpTraits:
         return bool(self.written_names)
 
     @property
-    def is_once(self) -> bool:
-        """Whether its arguments are others after it has run: they have to be copied before, if it is to run again."""
+    def changes_arguments(self) -> bool:
+        """Whether it needs copies of its arguments to run again: it writes to them, or to what its forward op noted."""
         return self.is_writing or self.packet in CONSUMING
 
 

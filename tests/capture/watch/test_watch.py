@@ -9,10 +9,9 @@ import pytest
 import torch
 from torch import nn
 
-import nbkit
 from nbkit.capture.watch.state import State
 from nbkit.capture.watch.watch import ProcessMemory, StepWatch, norms_of
-from nbkit.compat.torch_versions import setup_of_backends_in_python
+from tests.support.simulated import simulated_device
 
 
 @pytest.fixture
@@ -64,9 +63,8 @@ def test_the_norm_is_that_of_all_gradients_small_and_large_of_every_dtype(watch)
     assert watch.end(None)["gradient_norm"] == pytest.approx(float(sum(squares)) ** 0.5, rel=1e-6)
 
 
-@pytest.mark.skipif(setup_of_backends_in_python() is None, reason="the simulated device needs torch 2.11")
 def test_on_a_device_the_norms_are_one_of_each_dtype():
-    nbkit.SimulatedDevice()
+    simulated_device()
     single, half = torch.tensor([3.0, 0.0]), torch.tensor([2.0], dtype=torch.float64)
     norms = norms_of([single.to("sim"), half.to("sim"), torch.full((2, 2), 2.0).to("sim")])
     assert sorted((str(norm.dtype), float(norm)) for norm in norms) == [("torch.float32", 5.0), ("torch.float64", 2.0)]

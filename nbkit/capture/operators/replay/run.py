@@ -63,7 +63,7 @@ class CallRunner:
                     f"it draws from a generator of {built.generator.device}, and {device} draws other numbers"
                 )
             # A call that changes its arguments needs new ones each time.
-            is_once = traits.is_once or is_reshaping(op)
+            is_once = traits.changes_arguments or is_reshaping(op)
             times, first, raised = [], None, None
             for number in range(self.warmup + self.repeats):
                 call = self.build(record) if number and is_once else built

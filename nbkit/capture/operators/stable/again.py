@@ -30,9 +30,9 @@ class Again:
 
     def __init__(self, call: Intercepted, reruns: int, checks: frozenset[str]) -> None:
         self.call, self.traits, self.reruns, self.checks = call, call.traits, reruns, checks
-        # What torch's own schema says it does not write to stays as it is.
         self.has_gradients = call.has_gradients
-        self.is_copied = self.traits.is_once or self.traits.func.namespace != "aten"
+        # What torch's own schema says it does not write to stays as it is.
+        self.is_copied = self.traits.changes_arguments or self.traits.func.namespace != "aten"
         self.arguments: Arguments = (call.args, call.kwargs)
         self.shares_memory = False
         if self.is_copied:

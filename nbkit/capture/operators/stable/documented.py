@@ -1,4 +1,7 @@
-"""Lists the ops that torch documents as nondeterministic: torch.use_deterministic_algorithms (torch 2.13)."""
+"""Lists the ops that torch documents as nondeterministic (torch 2.13).
+
+In use_deterministic_algorithms(), and in the notes on nn.LSTM and scaled_dot_product_attention() with cudnn.
+"""
 
 from torch import Tag, Tensor
 

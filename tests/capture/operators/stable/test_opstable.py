@@ -238,8 +238,8 @@ def test_kernels_of_whole_layers_are_the_same_again_while_they_train(batch_first
 
 def test_an_op_that_uses_up_what_another_one_noted_has_its_inputs_copied():
     backward = traits_of(torch.ops.aten._cudnn_rnn_backward.default)
-    assert backward.is_once and not backward.is_writing
-    assert not traits_of(torch.ops.aten._cudnn_rnn.default).is_once
+    assert backward.changes_arguments and not backward.is_writing
+    assert not traits_of(torch.ops.aten._cudnn_rnn.default).changes_arguments
 
 
 def test_a_call_without_inputs_has_no_other_strides_or_batch():
