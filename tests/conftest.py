@@ -39,6 +39,16 @@ def pytest_configure(config: pytest.Config) -> None:
         config.add_cleanup(prepare().cleanup)
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[None]:
+    """A collection of tests makes what stays: to look for garbage in it takes two seconds of twelve."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
+
+
 @pytest.hookimpl(tryfirst=True)  # before a choice by markers
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     tiered(items)

@@ -49,6 +49,10 @@ THIRD_PARTY = {
 }
 
 
+# A file or folder: the parts of its path below the package.
+Parts = tuple[str, ...]
+
+
 @dataclass(frozen=True)
 class Import:
     """One imported module, and the line that imports it."""
@@ -72,7 +76,7 @@ def imports(source: str, package: str = "") -> tuple[Import, ...]:
 
 
 def _imports(source: str, package: str) -> Iterator[Import]:
-    for node in ast.walk(ast.parse(source)):
+    for node in _nodes(ast.parse(source), with_expressions="import_module" in source or "__import__" in source):
         if isinstance(node, ast.Import):
             yield from (Import(alias.name, node.lineno) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -81,6 +85,14 @@ def _imports(source: str, package: str) -> Iterator[Import]:
             yield from (Import(f"{base}.{alias.name}", node.lineno) for alias in node.names)
         elif isinstance(node, ast.Call) and _name(node.func) in {"import_module", "__import__"}:
             yield from (Import(a.value, node.lineno) for a in node.args if isinstance(a, ast.Constant))
+
+
+def _nodes(node: ast.AST, with_expressions: bool) -> Iterator[ast.AST]:
+    """A module's statements at every depth, and its expressions, which are most of it, where they are wanted."""
+    for child in ast.iter_child_nodes(node):
+        if with_expressions or not isinstance(child, ast.expr):
+            yield child
+            yield from _nodes(child, with_expressions)
 
 
 def _name(function: ast.expr) -> str:
@@ -106,38 +118,37 @@ def broken_rules(root: Path) -> list[str]:
 
 def circles(root: Path) -> list[str]:
     """One line per circle: rooms of one folder of `root`/nbkit, files or folders, that import each other."""
-    package = root / "nbkit"
-    edges = _file_imports(package)
+    edges = _file_imports(root / "nbkit")
     found = []
-    for folder in sorted({parent for file in edges for parent in file.parents if parent.is_relative_to(package)}):
+    for folder in sorted({file[:depth] for file in edges for depth in range(len(file))}):
         rooms: dict[str, set[str]] = {}
         for file, targets in edges.items():
             here = _room(file, folder)
             rooms.setdefault(here, set()).update(_room(target, folder) for target in targets)
         for room in _in_circles(rooms):
-            found.append(f"{(folder / room).relative_to(root)} imports what imports it")
+            found.append(f"{'/'.join(['nbkit', *folder, room])} imports what imports it")
     return found
 
 
-def _file_imports(package: Path) -> dict[Path, set[Path]]:
+def _file_imports(package: Path) -> dict[Parts, set[Parts]]:
     """Per file the files of the package that it imports; faces (`__init__.py`) only hand names on."""
-    names = {".".join(file.relative_to(package.parent).with_suffix("").parts): file for file in package.rglob("*.py")}
-    edges: dict[Path, set[Path]] = {}
-    for name, file in names.items():
+    files = [(file, file.relative_to(package).parts) for file in package.rglob("*.py")]
+    names = {".".join([package.name, *parts]).removesuffix(".py"): parts for _, parts in files}
+    edges: dict[Parts, set[Parts]] = {}
+    for file, parts in files:
         if file.name == "__init__.py":
             continue
-        parent = name.rpartition(".")[0]
         used = [
             names.get(one.module) or names.get(one.module.rpartition(".")[0])
-            for one in imports(file.read_text(), parent)
+            for one in imports(file.read_text(), ".".join([package.name, *parts[:-1]]))
         ]
-        edges[file] = {target for target in used if target is not None and target.name != "__init__.py"}
+        edges[parts] = {target for target in used if target is not None and target[-1] != "__init__.py"}
     return edges
 
 
-def _room(file: Path, folder: Path) -> str:
+def _room(file: Parts, folder: Parts) -> str:
     """The file or folder right in `folder` that a file is or lies in; nothing where it lies elsewhere."""
-    return file.relative_to(folder).parts[0] if file.is_relative_to(folder) else ""
+    return file[len(folder)] if file[: len(folder)] == folder else ""
 
 
 def _in_circles(rooms: dict[str, set[str]]) -> list[str]:

@@ -53,12 +53,14 @@ def as_recorded(state: Mapping[str, Any]) -> Iterator[None]:
     those have not made.
     """
     now = call_state() | device_state()
+    # Only what differs: torch.use_deterministic_algorithms() alone imports the compiler, for a second and a half.
+    other = {name: value for name, value in state.items() if now.get(name) != value}
     try:
         with torch.inference_mode(state.get("inference") is True):
-            _set({name: value for name, value in state.items() if now.get(name) != value})
+            _set(other)
             yield
     finally:
-        _set({name: value for name, value in now.items() if name in state})
+        _set({name: value for name, value in now.items() if name in other})
 
 
 def _set(state: Mapping[str, Any]) -> None:

@@ -29,6 +29,20 @@ def test_a_setting_holds_inside_and_is_taken_back(name, is_raising):
     assert call_state() == before
 
 
+def test_what_is_set_so_already_is_not_set_again(monkeypatch):
+    """torch's function imports its compiler, which takes longer than a whole replay."""
+
+    def not_wanted(*_, **__):
+        raise AssertionError
+
+    state = call_state()
+    monkeypatch.setattr(torch, "use_deterministic_algorithms", not_wanted)
+    monkeypatch.setattr(torch, "set_num_threads", not_wanted)
+    with as_recorded(state | {"grad": False}):
+        assert not torch.is_grad_enabled()
+    assert torch.is_grad_enabled()
+
+
 def test_inference_mode_holds_inside():
     with as_recorded(call_state() | {"inference": True}):
         assert torch.is_inference_mode_enabled()
