@@ -13,7 +13,7 @@ import pandas as pd
 
 from nbkit.errors import TraceError
 from nbkit.numerics.precision import Array
-from nbkit.trace.calls.layout import HEAD, IN_TRACE, Record
+from nbkit.trace.calls.layout import HEAD, IN_TRACE, Record, encode
 from nbkit.trace.calls.reading import PLACE_COLUMNS, CallFolder
 from nbkit.trace.calls.writing import CallWriter
 from nbkit.trace.captured_values import MOST_GAPS, CapturedCall, CapturedResult, CapturedTensor, contiguous
@@ -33,7 +33,7 @@ def write_captured(folder: Path, calls: Mapping[int, CapturedCall], ops: pd.Data
     writer.finish()
     rows = ops.reindex(columns=PLACE_COLUMNS[1:], index=list(calls)).astype(object)
     places = rows.where(rows.notna(), None)
-    writer.close({"op_id": list(calls), **{name: places[name].tolist() for name in PLACE_COLUMNS[1:]}})
+    writer.close(encode({"op_id": list(calls), **{name: places[name].tolist() for name in PLACE_COLUMNS[1:]}}))
 
 
 def read_captured(folder: Path) -> dict[int, CapturedCall]:

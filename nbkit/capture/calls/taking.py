@@ -198,14 +198,15 @@ class CallTaker:
     def _take_generators(self, taken: Taken, generators: list[torch.Generator], tensors: list[Tensor]) -> None:
         if generators:
             taken.record["generators"] = [
-                {"device": str(generator.device), "state": self.contents.put(state_bytes(generator))}
-                for generator in generators
+                {"device": str(generator.device), "state": self._state(taken, generator)} for generator in generators
             ]
         elif taken.traits.is_random:
             device = taken.arguments[1].get("device") or next((one.device for one in tensors), torch.device("cpu"))
             generator = _default_generator(torch.device(device))
-            name = taken.given_names.pop(0) if taken.given_names else self.contents.put(state_bytes(generator))
-            taken.record["generator"] = {"device": str(generator.device), "state": name}
+            taken.record["generator"] = {"device": str(generator.device), "state": self._state(taken, generator)}
+
+    def _state(self, taken: Taken, generator: torch.Generator) -> str:
+        return taken.given_names.pop(0) if taken.given_names else self.contents.put(state_bytes(generator))
 
     def _take_inputs(self, taken: Taken) -> None:
         unread = self._unread(taken)

@@ -2,7 +2,6 @@
 
 from array import array
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -10,6 +9,7 @@ import pyarrow as pa
 
 from nbkit.capture.frames.string_columns import texts
 from nbkit.schema import CAPTURES
+from nbkit.trace.calls.layout import encode
 from nbkit.trace.calls.reading import PLACE_COLUMNS
 
 
@@ -57,6 +57,16 @@ class CapturedRows:
         )
 
 
-def places(frame: pd.DataFrame) -> dict[str, list[Any]]:
-    """Returns where the calls of the frame stood in the step, for the folder; null for what is not known."""
-    return {name: pa.array(frame[name].array, from_pandas=True).to_pylist() for name in PLACE_COLUMNS}
+def places(frame: pd.DataFrame) -> str:
+    """Returns where the calls of the frame stood in the step, for the folder, as JSON; null for what is not known."""
+    return f"{{{','.join(f'{encode(name)}:[{_listed(frame[name])}]' for name in PLACE_COLUMNS)}}}"
+
+
+def _listed(column: pd.Series) -> str:
+    """Returns the values in JSON, of which each text is encoded once."""
+    if column.dtype == np.int64:
+        return ",".join(map(str, column.tolist()))
+    values = pa.array(column.array, from_pandas=True)
+    coded = (values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values).dictionary_encode("encode")
+    texts = [*map(encode, coded.dictionary.to_pylist())]
+    return ",".join(map(texts.__getitem__, coded.indices.to_numpy().tolist()))

@@ -1,5 +1,6 @@
 """Saves chosen calls of a recording in a folder: what each reads from before it runs, and what it leaves after."""
 
+from array import array
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -179,11 +180,11 @@ class Capturing(Interceptor):
         )
         return record
 
-    def add_texts(self, texts: list[bytes], slots: list[int], ops: list[str], numbers: list[int]) -> None:
-        """Adds calls whose records the library has made."""
-        count = self.writer.add_texts(texts)
-        self.rows.add(slots[:count], ops[:count], numbers[:count])
-        if left := len(texts) - count:
+    def add_lines(self, lines: bytes, ends: bytes, slots: bytes, ops: list[str], numbers: bytes) -> None:
+        """Adds calls whose records the library has made: their lines, where each ends, and numbers in int64."""
+        count = self.writer.add_lines(lines, array("q", ends))
+        self.rows.add(array("q", slots)[:count], ops[:count], array("q", numbers)[:count])
+        if left := len(ops) - count:
             self._stop(FullError())
             self.mode.skipped[str(self.stopped)] += left
         self._ask_each()

@@ -36,7 +36,7 @@ class Captures(Protocol):
     def begin_again(self, call: Intercepted, names: list[str], spans: tuple[Span, ...]) -> Taken | None: ...
     def end(self, call: Intercepted, taken: Taken, out: Any) -> Record | None: ...
     def raised(self, call: Intercepted, taken: Taken, error: BaseException) -> None: ...
-    def add_texts(self, texts: list[bytes], slots: list[int], ops: list[str], numbers: list[int]) -> None: ...
+    def add_lines(self, lines: bytes, ends: bytes, slots: bytes, ops: list[str], numbers: bytes) -> None: ...
     def trouble(self, call: Intercepted, error: Exception) -> None: ...
 
 
@@ -49,7 +49,7 @@ class ObservedCalls:
         self.numbers = captures.mode.scope.numbers
         self.ops = captures.mode.recording.ops
         self.encode = encode
-        self.add_texts = captures.add_texts
+        self.add_lines = captures.add_lines
         self.thread = get_ident()
         self.failed: Begun | None = None  # the last one that an error ended
 
@@ -133,14 +133,17 @@ class ObservedCalls:
 
 def learned(record: Record, taken: Taken, inputs: tuple[Span, ...]) -> Learned | None:
     """Returns the text of a record without its number and the names of its contents, and where those come from."""
-    generator = record.get("generator")
-    if {"generators", "raised"} & record.keys() or (generator is not None and generator["device"] != "cpu"):
+    drawn = record.get("generators", [])  # those that it was given, or the one of its device
+    drawn = drawn or [record[name] for name in ("generator",) if name in record]
+    if "raised" in record or any(generator["device"] != "cpu" for generator in drawn):
         return None
     storages: list[Record] = [dict(storage) for storage in record["storages"]]
     parts: dict[str, list[Part]] = {"before": [], "after": []}
-    place, changed = 0, dict[str, Any]()
-    if generator is not None:
-        changed, place = {"generator": generator | {"state": f"{MARK}0"}}, 1
+    marked = [generator | {"state": f"{MARK}{place}"} for place, generator in enumerate(drawn)]
+    changed: dict[str, Any] = {
+        name: marked if name == "generators" else marked[0] for name in ("generator", "generators") if name in record
+    }
+    place = len(marked)
     for when, named in parts.items():
         for number, storage in enumerate(storages):
             if when in storage:
@@ -150,4 +153,4 @@ def learned(record: Record, taken: Taken, inputs: tuple[Span, ...]) -> Learned |
                 place += 1
     texts = PLACE.split(encode({**record, **changed, "number": f"{MARK}-1", "storages": storages}))
     between = [int(what) for what in texts[1::2]]
-    return generator is not None, parts["before"], inputs, parts["after"], texts[::2], between
+    return "generator" in record, parts["before"], inputs, parts["after"], texts[::2], between

@@ -36,16 +36,9 @@ def reference_name(name: str, checksum: int) -> str:
 
 
 def line_of(record: Record) -> bytes:
-    """Returns the line of a call, with its end."""
-    return line_of_text(encode(record).encode())
-
-
-def line_of_text(text: bytes) -> bytes:
-    """Returns the line of a call whose record is JSON text, with its end."""
+    """Returns the line of a call, with its end; as the library makes those of its records (calls/pending_records.h)."""
+    text = encode(record).encode()
     return b'{"crc32":"%08x","call":%b}\n' % (crc32(text), text)
-
-
-LINE_BYTES = len(line_of_text(b""))  # a line is as much longer than the text in it
 
 
 def record_of(line: bytes) -> Record:

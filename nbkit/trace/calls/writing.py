@@ -5,7 +5,6 @@ from bisect import bisect_right
 from collections import deque
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from itertools import accumulate
 from pathlib import Path
 from time import monotonic
 from typing import Any
@@ -19,13 +18,12 @@ from nbkit.trace.calls.layout import (
     CALLS,
     FORMAT,
     HEAD,
-    LINE_BYTES,
     PLACES,
     SHARD,
     VERSION,
     Record,
     encode,
-    line_of_text,
+    line_of,
 )
 from nbkit.trace.calls.shards import BLOCK, Shard, Shards, WriteContents, write_contents
 
@@ -50,8 +48,9 @@ class CallWriter:
     ) -> None:
         self.folder, self.max_bytes, self.write_contents = folder, max_bytes, write
         self.written_calls = 0  # that are on the disk
-        self._texts: list[bytes] = []  # of calls that wait
-        self._texts_bytes = 0  # of the lines of all calls
+        self._lines: list[bytes] = []  # of calls that wait: one or more in each
+        self._waiting_calls = 0
+        self._lines_bytes = 0  # of all calls
         self._contents: dict[tuple[int, int], list[int]] = {}  # numbers by size and sum
         self._flushed = monotonic()
         self._process = os.getpid()
@@ -60,12 +59,12 @@ class CallWriter:
         self._error: OSError | None = None
         _cleared(folder)
         self.shards = Shards(folder)
-        self._save(HEAD, {"format": FORMAT, "version": VERSION, **head})
+        self._save(HEAD, encode({"format": FORMAT, "version": VERSION, **head}))
 
     @property
     def size_bytes(self) -> int:
         """Returns the bytes of contents and calls."""
-        return self.shards.size_bytes + self._texts_bytes
+        return self.shards.size_bytes + self._lines_bytes
 
     @property
     def is_nearly_full(self) -> bool:
@@ -101,19 +100,21 @@ class CallWriter:
 
     def add(self, record: Record) -> None:
         """Adds a call, all of whose values were put. Raises FullError."""
-        if not self.add_texts([encode(record).encode()]):
+        line = line_of(record)
+        if not self.add_lines(line, (len(line),)):
             raise FullError
 
-    def add_texts(self, texts: Sequence[bytes]) -> int:
-        """Adds calls by the texts of their records, all of whose values were put; returns how many of them fit."""
+    def add_lines(self, lines: bytes, ends: Sequence[int]) -> int:
+        """Adds calls, all of whose values were put, by their lines, which end there; returns how many of them fit."""
         room = self.max_bytes - self.size_bytes
-        ends = [*accumulate(map(len, texts), lambda end, size: end + size + LINE_BYTES, initial=0)][1:]
         count = bisect_right(ends, room)
         if count:
-            self._texts += texts[:count]
-            self._texts_bytes += ends[count - 1]
-            if room < ends[count - 1] + BLOCK:
-                self.shards.limit(room - ends[count - 1])
+            size = ends[count - 1]
+            self._lines.append(lines[:size])
+            self._waiting_calls += count
+            self._lines_bytes += size
+            if room < size + BLOCK:
+                self.shards.limit(room - size)
         return count
 
     def flush_once_in_a_while(self) -> None:
@@ -124,13 +125,14 @@ class CallWriter:
     def flush(self) -> None:
         """Has the thread write what waits. Raises OSError of what it wrote before."""
         self._flushed = monotonic()
-        shard, texts, self._texts = self.shards.take(), self._texts, []
+        shard, lines, count = self.shards.take(), self._lines, self._waiting_calls
+        self._lines, self._waiting_calls = [], 0
         if os.getpid() != self._process:  # forked, as workers that load data are: the folder is not theirs
             return
-        if shard is not None or texts:
+        if shard is not None or lines:
             self._thread = self._thread or ThreadPoolExecutor(1, "nbkit captures")
             size = shard.filled[1] if shard is not None else 0
-            self._waiting.append((self._thread.submit(self._write, shard, texts), size))
+            self._waiting.append((self._thread.submit(self._write, shard, lines, count), size))
         while sum(size for _, size in self._waiting) > MOST_WAITING or (self._waiting and self._waiting[0][0].done()):
             self._waiting.popleft()[0].result()
         if self._error is not None:
@@ -146,30 +148,30 @@ class CallWriter:
         if self._error is not None:
             raise self._error
 
-    def close(self, places: Mapping[str, Any]) -> None:
-        """Writes where the calls that are written stood in the step; a reader does without. Raises TraceError."""
+    def close(self, places: str) -> None:
+        """Writes where the calls in the folder stood in the step, in JSON; a reader does without. Raises TraceError."""
         self._save(PLACES, places)
 
-    def _save(self, name: str, data: Mapping[str, Any]) -> None:
+    def _save(self, name: str, text: str) -> None:
         try:
-            (self.folder / name).write_text(encode(data), encoding="utf-8")
+            (self.folder / name).write_text(text, encoding="utf-8")
         except OSError as error:
             raise TraceError(f"Cannot write captured calls to {self.folder}: {why_not(self.folder, error)}") from error
 
-    def _write(self, shard: Shard | None, texts: list[bytes]) -> None:
+    def _write(self, shard: Shard | None, lines: list[bytes], count: int) -> None:
         """Writes contents, and then the calls that name them; nothing any more after an error. Runs in the thread."""
         if self._error is not None:
             return
         try:
             if shard is not None:
                 self.shards.give_back(shard.write(self.write_contents))
-            if texts:
+            if lines:
                 with (self.folder / CALLS).open("ab") as file:
-                    file.write(b"".join(map(line_of_text, texts)))
+                    file.write(b"".join(lines))
         except Exception as error:  # is told where the step goes on
             self._error = error if isinstance(error, OSError) else OSError(f"{type(error).__name__}: {error}")
         else:
-            self.written_calls += len(texts)
+            self.written_calls += count
 
 
 def summed(data: Array) -> int:

@@ -9,7 +9,7 @@ import pytest
 from safetensors.numpy import load_file
 
 from nbkit.trace.calls import shards, writing
-from nbkit.trace.calls.layout import CALLS, line_of_text
+from nbkit.trace.calls.layout import CALLS
 from nbkit.trace.calls.shards import BLOCK, write_contents
 from nbkit.trace.calls.writing import EVERY_S, CallWriter, FullError
 
@@ -61,25 +61,26 @@ def test_contents_with_the_same_sum_are_told_apart(tmp_path):
 def test_as_many_calls_are_added_as_fit(tmp_path):
     writer = CallWriter(tmp_path / "calls", {}, 200)
     writer.put(np.zeros(50, np.uint8))
-    line = len(line_of_text(b"1"))
-    assert writer.add_texts([b"1"] * 9) == 150 // line and writer.size_bytes == 50 + 150 // line * line
-    assert writer.add_texts([b"1"]) == 0
+    line = 40
+    assert writer.add_lines(b"1" * 9 * line, range(line, 10 * line, line)) == 3 and writer.size_bytes == 50 + 3 * line
+    assert writer.add_lines(b"1" * line, (line,)) == 0
     with pytest.raises(FullError):
         writer.add({})
     with pytest.raises(FullError):
-        writer.put(np.ones(150 % line + 1, np.uint8))
-    writer.put(np.ones(150 % line, np.uint8))
+        writer.put(np.ones(31, np.uint8))
+    writer.put(np.ones(30, np.uint8))
     writer.finish()
-    assert writer.size_bytes == 200 and writer.written_calls == 150 // line
+    assert writer.size_bytes == 200 and writer.written_calls == 3
+    assert (tmp_path / "calls" / CALLS).read_bytes() == b"1" * 3 * line
 
 
 def test_the_library_fills_no_more_than_calls_leave(tmp_path):
     """It adds to the memory of what is being filled, of which `filled` says how far it may go."""
     writer = CallWriter(tmp_path / "calls", {}, 300)
     writer.put(np.zeros(50, np.uint8))
-    writer.add_texts([b"1" * 100])
+    writer.add_lines(b"1" * 100, (100,))
     count, used, limit = writer.shards.filling.filled
-    assert (count, used, limit) == (1, 50, 300 - len(line_of_text(b"1" * 100)))
+    assert (count, used, limit) == (1, 50, 300 - 100)
 
 
 def test_the_step_waits_when_the_disk_is_slower(tmp_path, monkeypatch):

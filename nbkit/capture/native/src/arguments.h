@@ -36,7 +36,7 @@ inline std::optional<c10::IValue> scalar_of(const at::Tensor& tensor) {
   }
 }
 
-enum ArgumentTag : int64_t { none, tensor, number, list, integer, real, truth, text, device, complex, other };
+enum ArgumentTag : int64_t { none, tensor, number, list, integer, real, truth, text, device, complex, generator, other };
 
 inline int64_t bits(double value) {
   int64_t result;

@@ -70,7 +70,7 @@ def test_what_does_not_fit_is_told(tmp_path):
     writer = CallWriter(tmp_path / "calls", {}, 100)
     contents = library().Contents(writer, None)
     contents.put(bytes(60))
-    writer.add_texts([b"1"])
+    writer.add_lines(b"1\n", (2,))
     left = 100 - writer.size_bytes
     with pytest.raises(FullError):
         contents.put(bytes(left + 1))

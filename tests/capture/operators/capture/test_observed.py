@@ -235,11 +235,12 @@ def test_what_writes_to_copied_memory_without_an_op_is_seen(tmp_path, monkeypatc
     assert named[0] == named[1] != named[2] and folder.content(named[2])[3] == 7
 
 
-def test_the_library_records_sparse_tensors_itself(tmp_path, monkeypatch):
-    captured(tmp_path / "calls", sparse_layouts())
+@pytest.mark.parametrize("step", [sparse_layouts, draws])
+def test_the_library_records_sparse_tensors_and_draws_itself(tmp_path, monkeypatch, step):
+    captured(tmp_path / "calls", step())
     asked = []
     monkeypatch.setattr(ObservedCalls, "before", lambda self, func, *arguments: asked.append(str(func)))
-    captured(tmp_path / "calls", sparse_layouts())
+    captured(tmp_path / "calls", step())
     assert asked == []
 
 
@@ -301,15 +302,17 @@ def test_the_call_whose_error_ends_the_step_is_kept_though_others_follow_it(tmp_
     assert trace.captures["raised"].iloc[-1] == kept["raised"]
 
 
-def test_the_state_of_a_call_that_draws_is_that_before_it_though_it_has_run(tmp_path):
+@pytest.mark.parametrize("own", [None, torch.Generator()], ids=["default", "own"])
+def test_the_state_of_a_call_that_draws_is_that_before_it_though_it_has_run(own, tmp_path):
     for shares in ((0.5, 0.2), (0.5, 0.2, 1.5)):  # the kind is known when the second one raises
-        torch.manual_seed(0)
+        (own or torch.default_generator).manual_seed(0)
         with suppress(RuntimeError), nbkit.opcapture(tmp_path / "calls") as trace:
             for share in shares:
-                torch.bernoulli(torch.full((30,), share))
+                torch.bernoulli(torch.full((30,), share), generator=own)
     drawn = [record for record in records(tmp_path / "calls") if record["op"] == "aten.bernoulli.default"]
     assert ["raised" in record for record in drawn] == [False, False, True]
-    assert len({record["generator"]["state"] for record in drawn}) == 3
+    states = {(record["generator"] if own is None else record["generators"][0])["state"] for record in drawn}
+    assert len(states) == 3
     content = CallFolder(tmp_path / "calls").content
     assert [BuiltCall(record, content).args[0][0].item() for record in drawn] == pytest.approx([0.5, 0.2, 1.5])
     replay = nbkit.opreplay(tmp_path / "calls")

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <ATen/autocast_mode.h>
+#include <ATen/core/Generator.h>
 #include <ATen/core/ivalue.h>
 #include <ATen/Context.h>
 #include <ATen/Parallel.h>
@@ -86,9 +87,14 @@ class CallKey {
 
   Key key;
   std::vector<c10::Storage> storages;
-  bool is_usual = true;  // else it has what Python has to look at: other layouts and types, generators
+  std::vector<at::Generator> generators;  // that it is given
+  bool is_usual = true;  // else it has what Python has to look at: other layouts and types, generators of devices
 
   void add(const c10::IValue& value) {
+    if (value.isGenerator()) {
+      add_generator(value.toGenerator());
+      return;
+    }
     append_argument(
         key, value, [&](const at::Tensor& tensor) { add_tensor(tensor); }, [&] { is_usual = false; });
   }
@@ -106,6 +112,12 @@ class CallKey {
   }
 
  private:
+  void add_generator(const at::Generator& generator) {
+    is_usual = is_usual && generator.defined() && generator.device().is_cpu();
+    key.push_back(ArgumentTag::generator);
+    generators.push_back(generator);
+  }
+
   void add_tensor(const at::Tensor& tensor) {
     if (!is_plain(tensor)) {
       add_parts(tensor);

@@ -8,7 +8,6 @@
 
 #include <algorithm>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <thread>
@@ -56,7 +55,7 @@ class Capturer {
         begun_again_(calls.attr("begun_again")),
         trouble_(calls.attr("trouble")),
         encode_(calls.attr("encode")),
-        pending_(calls.attr("add_texts")),
+        pending_(calls.attr("add_lines")),
         numbers_(calls.attr("numbers")),
         ops_(calls.attr("ops").cast<std::shared_ptr<OpLog>>()) {
     append_state(normal_);
@@ -215,8 +214,11 @@ class Capturer {
       return false;
     }
     call.number = next_number(call.traits.name);
+    for (const at::Generator& generator : key.generators) {
+      call.names.push_back(contents_->put_state(generator));
+    }
     if (found->second.draws) {
-      call.names.push_back(generator_state());
+      call.names.push_back(contents_->put_state(at::detail::getDefaultCPUGenerator()));
     }
     name_all(call, found->second.before);
     call.known = &found->second;
@@ -238,16 +240,6 @@ class Capturer {
     for (const auto& [storage, part] : parts) {
       call.names.push_back(contents_->name(call.begun->storages[storage], part));
     }
-  }
-
-  // The name of the state that the CPU draws from.
-  std::string generator_state() {
-    at::Generator generator = at::detail::getDefaultCPUGenerator();
-    const at::Tensor state = [&] {
-      const std::lock_guard<std::mutex> lock(generator.mutex());
-      return generator.get_state();
-    }();
-    return contents_->put(static_cast<const char*>(state.const_data_ptr()), state.nbytes());
   }
 
   // What is to be known of a call that has run; none where Python has to look at it.

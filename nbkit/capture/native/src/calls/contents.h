@@ -2,6 +2,7 @@
 // Python (nbkit/capture/calls/memory.py, nbkit/trace/calls/writing.py), whose memory it fills with what is new.
 #pragma once
 
+#include <ATen/core/Generator.h>
 #include <c10/core/Storage.h>
 #include <c10/util/flat_hash_map.h>
 #include <pybind11/pybind11.h>
@@ -11,6 +12,7 @@
 
 #include <cstring>
 #include <map>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <utility>
@@ -126,6 +128,15 @@ class Contents {
   std::string put_buffer(const py::buffer& buffer) {
     const py::buffer_info info = buffer.request();
     return put(static_cast<const char*>(info.ptr), static_cast<size_t>(info.size * info.itemsize));
+  }
+
+  // The name of the state of a generator.
+  std::string put_state(at::Generator generator) {
+    const at::Tensor state = [&] {
+      const std::lock_guard<std::mutex> lock(generator.mutex());
+      return generator.get_state();
+    }();
+    return put(static_cast<const char*>(state.const_data_ptr()), state.nbytes());
   }
 
   // The name of what a storage holds now.

@@ -44,7 +44,7 @@ struct RecordText {
 
 // What is known of calls that begin alike.
 struct KnownCalls {
-  bool draws = false;  // from the generator of the CPU, whose state is named first
+  bool draws = false;  // from the default generator of the CPU, whose state is named first, as those of others are
   NamedParts before;
   py::object spans;  // of the storages of its inputs, for Python
   std::unordered_map<Key, RecordText, KeyHash> by_end;

@@ -8,6 +8,8 @@
 #include <vector>
 
 #include "../host.h"
+#include "../python_call.h"
+#include "write_contents.h"
 
 namespace nbkit {
 
@@ -15,38 +17,47 @@ namespace py = pybind11;
 
 class PendingRecords {
  public:
-  // `add_texts` is that of Capturing (nbkit/capture/operators/capturing.py).
-  explicit PendingRecords(py::object add_texts) : add_texts_(std::move(add_texts)) {}
+  // `add_lines` is that of Capturing (nbkit/capture/operators/capturing.py).
+  explicit PendingRecords(py::object add_lines) : add_lines_(std::move(add_lines)) {}
 
-  // The text of a record, with the row of its call, the name of its op, and its number.
+  // The text of a record, with the row of its call, the name of its op, and its number; as line_of() of
+  // nbkit/trace/calls/layout.py.
   void add(const std::string& text, size_t slot, const py::object& op, int64_t number) {
-    texts_.append(py::bytes(text));
-    slots_.append(slot);
+    lines_.append(R"({"crc32":")").append(checksum_of(text.data(), text.size()));
+    lines_.append(R"(","call":)").append(text).append("}\n");
+    ends_.push_back(static_cast<int64_t>(lines_.size()));
+    slots_.push_back(static_cast<int64_t>(slot));
     ops_.append(op);
-    numbers_.append(number);
+    numbers_.push_back(number);
   }
 
   // Each is handed over where little is left of what the folder may take.
   void tell_each(bool tells) { most_ = tells ? 1 : most; }
 
-  bool is_due(int64_t now) const { return texts_.size() >= most_ || now - handed_over_ > most_waiting_ns; }
+  bool is_due(int64_t now) const { return ends_.size() >= most_ || now - handed_over_ > most_waiting_ns; }
 
   void hand_over() {
     handed_over_ = now_ns();
-    if (texts_.empty()) {
+    if (ends_.empty()) {
       return;
     }
-    const auto taken = [](py::list& list) { return std::exchange(list, py::list()); };
-    const py::list texts = taken(texts_), slots = taken(slots_), ops = taken(ops_), numbers = taken(numbers_);
-    add_texts_(texts, slots, ops, numbers);
+    const py::bytes lines(lines_), ends = as_bytes(ends_), slots = as_bytes(slots_), numbers = as_bytes(numbers_);
+    const py::list ops = std::exchange(ops_, py::list());
+    lines_.clear();
+    for (auto* of_each : {&ends_, &slots_, &numbers_}) {
+      of_each->clear();
+    }
+    add_lines_(lines, ends, slots, ops, numbers);
   }
 
  private:
   static constexpr size_t most = 256;
   static constexpr int64_t most_waiting_ns = 200'000'000;
 
-  py::object add_texts_;
-  py::list texts_, slots_, ops_, numbers_;
+  py::object add_lines_;
+  std::string lines_;
+  std::vector<int64_t> ends_, slots_, numbers_;  // a line of each record
+  py::list ops_;
   size_t most_ = most;
   int64_t handed_over_ = now_ns();
 };

@@ -18,14 +18,19 @@ namespace nbkit {
 
 namespace py = pybind11;
 
+// CRC32 in hexadecimal.
+inline std::string checksum_of(const char* data, size_t size) {
+  char checksum[9];
+  std::snprintf(checksum, sizeof(checksum), "%08x", static_cast<unsigned>(crc32_fast(data, size)));
+  return checksum;
+}
+
 // What the file begins with: the name and the place of each content; `ends` are where they end.
 inline std::string head_of(const char* data, size_t first, const std::vector<size_t>& ends) {
   std::string head = "{";
   size_t start = 0;
   for (const size_t end : ends) {
-    char checksum[9];
-    std::snprintf(checksum, sizeof(checksum), "%08x", static_cast<unsigned>(crc32_fast(data + start, end - start)));
-    head += (head.size() == 1 ? "\"" : ",\"") + std::to_string(first++) + "-" + checksum +
+    head += (head.size() == 1 ? "\"" : ",\"") + std::to_string(first++) + "-" + checksum_of(data + start, end - start) +
             R"(":{"dtype":"U8","shape":[)" + std::to_string(end - start) + R"(],"data_offsets":[)" + std::to_string(start) +
             "," + std::to_string(end) + "]}";
     start = end;
