@@ -99,6 +99,13 @@ def test_state_that_is_too_large_is_said_once_and_nothing_is_kept():
     assert (among.problem, began, among.recent) == (TOO_LARGE, [], [])
 
 
+def test_where_state_has_grown_too_large_the_latest_make_room_and_the_first_stays():
+    among, _ = kept(FEWEST_CALLS + 1, unhurried())
+    _, began = kept(FEWEST_CALLS, among, weight=torch.nn.Parameter(torch.ones(1 << 19)))
+    assert (among.problem, began, among.recent) == (TOO_LARGE, [], [])
+    assert among.segment_of(0) is among.first and among.segment_of(FEWEST_CALLS) is None
+
+
 @pytest.mark.parametrize(("processes", "problem"), [(1, None), (2, DISTRIBUTED)])
 def test_one_of_several_processes_keeps_nothing(processes, problem):
     dist.init_process_group("fake", store=FakeStore(), rank=0, world_size=processes)
