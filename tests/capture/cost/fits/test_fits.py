@@ -90,6 +90,14 @@ def test_where_nothing_fits_the_closest_is_told(every):
     assert "No checkpointing of modules makes it fit" in repr(answer) and "1000 B too much" in repr(answer)
 
 
+def test_where_nothing_fits_the_closest_that_was_tried_is_told():
+    answer = nbkit.fits(training(), 1000, checkpoint=NAMES)
+    assert not answer and answer.missing_bytes == answer.needed_bytes - 1000
+    changed = nbkit.what_if(training(), checkpoint=answer.checkpoint).changed
+    assert (answer.needed_bytes, set(answer.checkpoint) <= set(NAMES)) == (peak_and_flops(changed)[0], True)
+    assert answer.needed_bytes < answer.peak_bytes and "No checkpointing of modules makes it fit" in repr(answer)
+
+
 def test_where_no_checkpoint_lowers_the_peak_the_step_as_it_is_is_the_closest():
     model, x = nn.Sequential(nn.Linear(16, 16), nn.Linear(16, 16)), torch.randn(640, 16)
 
@@ -106,6 +114,7 @@ def test_smaller_modules_may_do():
     memory = peak_and_flops(nbkit.what_if(training(), checkpoint="0").changed)[0] - 100
     answers = [nbkit.fits(training(), memory, checkpoint=patterns) for patterns in ("*", NAMES)]
     assert all(answer.is_cheapest and answer.needed_bytes <= memory for answer in answers)
+    assert all(f"checkpoint {', '.join(map(repr, one.checkpoint[:6]))}" in repr(one) for one in answers)
     assert answers[0].added_flops < answers[1].added_flops and not set(answers[0].checkpoint) <= set(NAMES)
 
 

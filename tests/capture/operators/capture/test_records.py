@@ -204,6 +204,22 @@ def test_only_takes_more_calls_than_a_finding_names(tmp_path, monkeypatch):
     assert captured(tmp_path / "calls", step, only=flagged).captures["call"].tolist() == [0, 1, 2]
 
 
+def test_only_refuses_a_trace_that_tells_no_calls(tmp_path):
+    def step() -> None:
+        torch.zeros(1).exp()
+
+    with nbkit.optrace() as bare:
+        step()
+    with nbkit.optrace(ops="aten.exp*") as filtered:
+        step()
+    with nbkit.opcheck() as checked:
+        step()
+    filtered.frames["findings"] = checked.findings
+    for trace, what in ((bare, "has neither diffs nor findings"), (filtered, "was recorded with filters")):
+        with pytest.raises(nbkit.OptionError, match=f"^only= .*{what}"):
+            captured(tmp_path / "calls", step, only=trace)
+
+
 def test_a_full_folder_ends_with_whole_calls(tmp_path):
     trace = captured(tmp_path / "calls", max_bytes=20_000)
     kept = records(tmp_path / "calls")
