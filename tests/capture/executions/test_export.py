@@ -2,12 +2,15 @@
 
 import logging
 import warnings
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import torch
+from torch.export.graph_signature import InputKind, InputSpec, TensorArgument
 
-from nbkit.capture.executions.export import exported_onnx
+from nbkit.capture.executions.export import _named_inputs, exported_onnx
+from nbkit.capture.executions.turned import exported
 from nbkit.errors import OptionError
 
 pytest.importorskip("onnxscript")
@@ -97,3 +100,33 @@ def test_what_cannot_be_exported_is_refused_in_a_sentence(module, args, message)
     assert str(caught.value).startswith(message)
     assert "\n" not in str(caught.value)
     assert len(str(caught.value)) < 300
+
+
+def _of(inputs, specs, values):
+    """A program of torch.onnx.export: the model's inputs, the exported ones, and the values of the call."""
+    graph = SimpleNamespace(inputs=[SimpleNamespace(name=name) for name in inputs])
+    kinds = [InputSpec(InputKind.USER_INPUT, TensorArgument(name=name), None) for name in specs]
+    signature = SimpleNamespace(input_specs=kinds)
+    exported = SimpleNamespace(graph_signature=signature, example_inputs=values)
+    return SimpleNamespace(model=SimpleNamespace(graph=graph), exported_program=exported)
+
+
+@pytest.mark.parametrize(
+    ("program", "message"),
+    [
+        (_of(["x"], ["x"], None), "The exporter does not say what the inputs of M are"),
+        (_of(["x"], ["x", "y"], ((torch.ones(1),), {})), "M was called with 1 values and exported with 2 inputs"),
+        (
+            _of(["x", "z"], ["x", "y"], ((torch.ones(1), torch.ones(2)), {})),
+            "The exported M has inputs that belong to no tensor of the call: 'z'; the tensors are 'x', 'y'.",
+        ),
+    ],
+)
+def test_inputs_that_cannot_be_paired_are_refused(program, message):
+    with pytest.raises(OptionError, match=message):
+        _named_inputs(program, "M")
+
+
+def test_only_modules_are_exported():
+    with pytest.raises(OptionError, match="only a module can be exported, and this is a int"):
+        exported(3, (), {})

@@ -7,6 +7,7 @@ import pytest
 
 import nbkit
 from nbkit import TraceError
+from nbkit.readers.text_file import text_pieces
 from tests.readers.exports import slice_
 
 EVENTS = [slice_("cpu_op", f"aten::op{number}", float(number), 1.0) for number in range(2000)]
@@ -88,3 +89,24 @@ def test_a_newer_file_of_nbkit(tmp_path):
 def test_a_damaged_file_of_nbkit(tmp_path):
     head = b'{"nbkit": {"schema_version": 1, "meta": {}, "memory": false, "frames": {}}, "traceEvents": ['
     assert "is damaged: an event is not as nbkit writes it" in said(tmp_path, head + b'{"ph": "X"}]}')
+
+
+@pytest.mark.parametrize(
+    ("head", "sentence"),
+    [
+        ({"meta": {}}, "its nbkit part has no schema version"),
+        ([], "its nbkit part has no schema version"),
+        ({"schema_version": 1, "meta": {}, "frames": {}}, "is damaged: 'memory'"),
+        (
+            {"schema_version": 1, "meta": {}, "memory": False, "frames": {"others": {}}},
+            "the frame 'others' is not known; upgrade nbkit-torch",
+        ),
+    ],
+)
+def test_a_file_of_nbkit_without_what_it_needs(tmp_path, head, sentence):
+    assert sentence in said(tmp_path, json.dumps({"nbkit": head, "traceEvents": []}).encode())
+
+
+def test_what_cannot_be_opened_is_one_sentence(tmp_path):
+    with pytest.raises(TraceError, match=f"^Cannot read {tmp_path}: is a directory"):
+        list(text_pieces(tmp_path))

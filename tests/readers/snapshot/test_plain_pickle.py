@@ -137,3 +137,21 @@ def test_a_file_that_cannot_be_read_is_named_with_the_reason(tmp_path):
         with pytest.raises(TraceError) as error:
             load_plain(path)
         assert str(error.value) == f"Cannot read {path}: {reason}; give a file that you may read."
+
+
+def test_what_is_outside_the_file_is_refused():
+    class Outside(pickle.Pickler):
+        def persistent_id(self, value: Any) -> Any:
+            return "elsewhere" if value == 3 else None
+
+    Outside(file := io.BytesIO()).dump([1, 3])
+    file.seek(0)
+    with pytest.raises(RefusedPickleError, match="it refers to what is outside the file"):
+        PlainUnpickler(file).load()
+
+
+def test_damaged_gzip_data_are_told(dumped):
+    path = dumped([1, 2])
+    path.write_bytes(gzip.compress(path.read_bytes())[:10] + bytes([255] * 40))
+    with pytest.raises(TraceError, match="has damaged gzip data .*; copy it again"):
+        load_plain(path)

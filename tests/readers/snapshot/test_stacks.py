@@ -2,12 +2,13 @@
 
 from typing import Any
 
+import pytest
 import torch
 from torch import nn
 
 import nbkit
 from nbkit.readers.snapshot import stacks as reader
-from nbkit.readers.snapshot.stacks import Stacks
+from nbkit.readers.snapshot.stacks import SnapshotError, Stacks
 from tests.support.snapshots import Allocator, OnAllocator, snapshot_of
 
 TORCH = "/env/lib/python3.11/site-packages/torch/"
@@ -115,3 +116,9 @@ def test_endless_stacks_are_cut_and_that_is_told(dumped, monkeypatch):
     trace = nbkit.load(dumped(snapshot_of(allocator)))
     assert trace.stacks["function"].tolist() == ["f19", "f18", "f17", "f16", "f15"]
     assert "too many different stacks" in trace.meta["notes"][0]
+
+
+@pytest.mark.parametrize("wrong", [{"name": None}, {"filename": 3}, {"line": "3"}])
+def test_frames_that_are_none_are_refused(wrong):
+    with pytest.raises(SnapshotError, match="it has frames of stacks without a name, a file and a line"):
+        Stacks([[frame("a")], [frame("b") | wrong]])

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from traitlets import TraitError
 
 from nbkit.trace.trace import Trace
 from nbkit.views.alignment.report_data import alignment_data
@@ -24,6 +25,14 @@ def test_what_the_table_shows_are_rows_of_the_frame() -> None:
     trace = aligned_trace()
     shown = AlignmentTableModel(trace).filtered
     assert len(shown) == 35 and shown.equals(trace.alignment.loc[shown.index])
+
+
+def test_a_row_that_is_not_there_cannot_be_selected() -> None:
+    shown = AlignmentTableModel(aligned_trace())
+    shown.selected_row = last = len(aligned_trace().alignment) - 1
+    with pytest.raises(TraitError, match=f"There is no row {last + 1}; the rows of this trace are 0 to {last}."):
+        shown.selected_row = last + 1
+    assert shown.selected_row == last
 
 
 def test_rows_come_in_order_with_both_sides_and_a_verdict() -> None:

@@ -136,3 +136,11 @@ class Answers(nn.Module):
 def test_tensors_in_objects_of_other_classes_are_compared():
     rows = compared(lambda: Answers()(Answer(x=X)), level="module").diffs
     assert rows[["role", "position", "status"]].to_numpy().tolist() == [["output", 0, "ok"], ["output", 1, "ok"]]
+
+
+def test_modules_that_read_the_bits_of_numbers_are_counted():
+    class Bits(nn.Module):
+        def forward(self, x):
+            return x.view(torch.int32) + 1
+
+    assert left_out(Bits()) == "modules that read the bits of floating-point numbers"

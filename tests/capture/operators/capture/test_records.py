@@ -1,3 +1,4 @@
+import json
 import os
 import subprocess
 from collections import Counter
@@ -11,7 +12,7 @@ import nbkit
 from bench.captured.counted import calls
 from nbkit.capture.calls.rebuilding import BuiltCall
 from nbkit.capture.native.library import library
-from nbkit.trace.calls.layout import CALLS
+from nbkit.trace.calls.layout import CALLS, PLACES
 from nbkit.trace.calls.reading import CallFolder
 from nbkit.trace.calls.writing import CallWriter
 from tests.capture.operators.folders import captured, needs_overload_names, records, training_step
@@ -176,6 +177,14 @@ def test_filters_take_calls_by_op_phase_and_number(tmp_path):
     skipped = trace.meta["skipped"]
     assert skipped["not captured: calls that the filters leave out"] == 1
     assert skipped["not captured: other phases"] > 10
+
+
+def test_the_folder_says_where_each_call_stood(tmp_path):
+    frame = captured(tmp_path / "calls").captures
+    places = json.loads((tmp_path / "calls" / PLACES).read_text())
+    assert list(places) == ["op_id", "module", "phase", "source"] and len(set(places["module"])) > 2
+    for name, values in places.items():
+        assert values == [None if one is None or one != one else one for one in frame[name].astype(object)]
 
 
 def test_only_takes_the_calls_that_opdiff_found_wrong(tmp_path):
