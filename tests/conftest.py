@@ -41,7 +41,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Iterator[None]:
-    """A collection of tests makes what stays: to look for garbage in it takes two seconds of twelve."""
+    """A collection of tests makes what stays: to look for garbage in it takes long and finds nothing."""
     gc.disable()
     try:
         return (yield)

@@ -133,16 +133,14 @@ class ObservedCalls:
 
 def learned(record: Record, taken: Taken, inputs: tuple[Span, ...]) -> Learned | None:
     """Returns the text of a record without its number and the names of its contents, and where those come from."""
-    drawn = record.get("generators", [])  # those that it was given, or the one of its device
-    drawn = drawn or [record[name] for name in ("generator",) if name in record]
+    is_default = "generator" in record  # it draws from the one of its device; else from those that it was given
+    drawn = [record["generator"]] if is_default else record.get("generators", [])
     if "raised" in record or any(generator["device"] != "cpu" for generator in drawn):
         return None
     storages: list[Record] = [dict(storage) for storage in record["storages"]]
     parts: dict[str, list[Part]] = {"before": [], "after": []}
     marked = [generator | {"state": f"{MARK}{place}"} for place, generator in enumerate(drawn)]
-    changed: dict[str, Any] = {
-        name: marked if name == "generators" else marked[0] for name in ("generator", "generators") if name in record
-    }
+    changed: dict[str, Any] = {"generator": marked[0]} if is_default else {"generators": marked} if marked else {}
     place = len(marked)
     for when, named in parts.items():
         for number, storage in enumerate(storages):
@@ -153,4 +151,4 @@ def learned(record: Record, taken: Taken, inputs: tuple[Span, ...]) -> Learned |
                 place += 1
     texts = PLACE.split(encode({**record, **changed, "number": f"{MARK}-1", "storages": storages}))
     between = [int(what) for what in texts[1::2]]
-    return "generator" in record, parts["before"], inputs, parts["after"], texts[::2], between
+    return is_default, parts["before"], inputs, parts["after"], texts[::2], between

@@ -105,7 +105,7 @@ class CallWriter:
             raise FullError
 
     def add_lines(self, lines: bytes, ends: Sequence[int]) -> int:
-        """Adds calls, all of whose values were put, by their lines, which end there; returns how many of them fit."""
+        """Adds the lines of calls, all of whose values were put; `ends` says where each ends. Returns how many fit."""
         room = self.max_bytes - self.size_bytes
         count = bisect_right(ends, room)
         if count:

@@ -107,8 +107,8 @@ def _of(inputs, specs, values):
     graph = SimpleNamespace(inputs=[SimpleNamespace(name=name) for name in inputs])
     kinds = [InputSpec(InputKind.USER_INPUT, TensorArgument(name=name), None) for name in specs]
     signature = SimpleNamespace(input_specs=kinds)
-    exported = SimpleNamespace(graph_signature=signature, example_inputs=values)
-    return SimpleNamespace(model=SimpleNamespace(graph=graph), exported_program=exported)
+    program = SimpleNamespace(graph_signature=signature, example_inputs=values)
+    return SimpleNamespace(model=SimpleNamespace(graph=graph), exported_program=program)
 
 
 @pytest.mark.parametrize(

@@ -29,9 +29,8 @@ from tests.capture.operators.folders import captured, needs_overload_names, prob
 pytestmark = pytest.mark.skipif(library() is None, reason="torch's observer needs the native recorder")
 
 
-# Checksums are taken in pieces of 16 bytes where there are four or more: every length from 0 to 300.
 @pytest.mark.parametrize(
-    "ends", [[], [0], [0, 1], [1, 1, 5], [16, 100, 4195, 70_000], [70_000], [*accumulate(range(301))]]
+    "ends", [[], [0], [0, 1], [1, 1, 5], [16, 100, 4195, 70_000], [70_000], [*accumulate(range(99))]]
 )
 def test_the_library_writes_contents_as_python_does(tmp_path, ends):
     block, paths = (
