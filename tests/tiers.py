@@ -184,7 +184,6 @@ FULL = (
     # A second or more each, of which a twin of another model, format or runtime stays.
     "verbs/test_opalign.py::test_a_model_that_returns_objects*[[]onnx]",
     "verbs/test_opalign.py::test_a_model_agrees_with*[[]onnx]",
-    "analysis/values/test_other_modules.py::*[[]llama]",
     "analysis/values/test_compare_values.py::*[[]gru]",
     "analysis/align/traces/test_two_traces.py::*[[]llama-*",
     "browser/graph/test_graph_export.py::test_a_report_saves*",

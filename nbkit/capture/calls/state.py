@@ -53,7 +53,7 @@ def as_recorded(state: Mapping[str, Any]) -> Iterator[None]:
     those have not made.
     """
     now = call_state() | device_state()
-    # Only what differs: torch.use_deterministic_algorithms() imports the compiler, which takes longer than a replay.
+    # Only what differs: torch.use_deterministic_algorithms() imports torch's compiler, which would delay each replay.
     other = {name: value for name, value in state.items() if now.get(name) != value}
     try:
         with torch.inference_mode(state.get("inference") is True):
