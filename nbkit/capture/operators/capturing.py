@@ -32,8 +32,8 @@ from nbkit.capture.step.module_calls import ModuleCalls
 from nbkit.errors import TraceError, first_line
 from nbkit.patterns import Patterns
 from nbkit.trace.atomic_write import why_not
+from nbkit.trace.calls.file_writer import PythonFileWriter
 from nbkit.trace.calls.layout import Record
-from nbkit.trace.calls.shards import write_contents
 from nbkit.trace.calls.writing import CallWriter, FullError
 from nbkit.trace.trace import Trace
 
@@ -79,8 +79,8 @@ class Capturing(Interceptor):
             "state": state | device_state(),
         }
         library: Any = recording.native if self.is_observing(recording) else None
-        write = write_contents if library is None else library.write_contents
-        self.writer = CallWriter(self.folder, head, self.max_bytes, write)
+        start = PythonFileWriter if library is None else library.FileWriter
+        self.writer = CallWriter(self.folder, head, self.max_bytes, start)
         self.contents = self._contents(library)
         self.taker = CallTaker(self.contents, state)
         self.rows = CapturedRows()
@@ -224,12 +224,16 @@ class Capturing(Interceptor):
                 self.mode.skipped["collectives that had not completed when the recording ended"] += 1
             else:
                 self._add_completed(one, one.record)
-        notes = self._finish()
-        super().frames(trace, ops, op_ids)
         frame = self.rows.frame(ops, op_ids)
+        listed = places(frame)
+        notes = self._finish()  # after what can be done while the thread writes
+        super().frames(trace, ops, op_ids)
+        if len(self.rows) < len(frame):
+            frame = self.rows.frame(ops, op_ids)
+            listed = places(frame)
         if self.error is None:
             try:
-                self.writer.close(places(frame))
+                self.writer.close(listed)
             except TraceError as error:  # the step has run, and its trace is not to be lost with the folder
                 notes.append(str(error))
         meta = {

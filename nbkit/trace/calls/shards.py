@@ -1,16 +1,17 @@
 """Holds the contents of captured calls: in blocks of memory first, and in safetensors files once these are written."""
 
 import mmap
-import os
 from array import array
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
+from contextlib import suppress
 from functools import lru_cache
 from operator import attrgetter
 from pathlib import Path
-from zlib import crc32
 
 import numpy as np
+
+from nbkit.trace.calls.file_writer import Contents
 
 # Contents wait together for a file of this size, which the nearest caches hold; larger ones have files of their own.
 BLOCK = 4 * 2**20
@@ -18,25 +19,7 @@ BLOCK = 4 * 2**20
 MOST_CONTENTS = 2**15
 # So many files are open at once where contents are read again.
 MOST_OPEN = 64
-
-# Writes contents that follow each other in a block as a safetensors file: path, number of the first, block, where each
-# ends. Returns the length of what the file begins with. Raises OSError.
-WriteContents = Callable[[Path, int, memoryview, Sequence[int]], int]
-
-
-def write_contents(path: Path, first: int, block: memoryview, ends: Sequence[int]) -> int:
-    """Writes a file of contents, whole or not at all: WriteContents, which the library does without Python's lock."""
-    checksums = [crc32(block[start:end]) for start, end in zip((0, *ends), ends, strict=False)]
-    head, partial = shard_head(first, ends, checksums), path.with_suffix(".part")
-    try:
-        with partial.open("wb") as file:
-            file.write(head)
-            file.write(block[: ends[-1] if ends else 0])
-        os.replace(partial, path)
-    except OSError:
-        partial.unlink(missing_ok=True)
-        raise
-    return len(head)
+LARGE_PAGE = 2 * 2**20
 
 
 class Shard:
@@ -78,12 +61,16 @@ class Shard:
         with self.path.open("rb") as file:
             return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))[self._head_bytes :]
 
-    def write(self, write: WriteContents) -> memoryview:
-        """Writes the file, whole or not at all; returns the block, which is free then. Raises OSError."""
+    def to_write(self) -> Contents:
+        """Returns what is to be written."""
+        assert self.block is not None
+        return self.path, self.first, self.block, self.ends.tolist()
+
+    def written(self, head_bytes: int) -> memoryview:
+        """Notes that the file is written; returns the block, which is free then."""
         block = self.block
         assert block is not None
-        self._head_bytes = write(self.path, self.first, block, self.ends.tolist())
-        self.block = None
+        self._head_bytes, self.block = head_bytes, None
         return block
 
 
@@ -130,8 +117,7 @@ class Shards:
     def read(self, number: int) -> memoryview:
         """Returns the bytes of a content."""
         shard = self._shards[bisect_right(self._shards, number, key=attrgetter("first")) - 1]
-        block = shard.block  # a thread may write it, and take it away, at any time
-        return (self._opened(shard) if block is None else block)[shard.place(number)]
+        return (self._opened(shard) if shard.block is None else shard.block)[shard.place(number)]
 
     def take(self) -> Shard | None:
         """Returns what has been filled and is to be written; the next content begins another one."""
@@ -149,14 +135,14 @@ class Shards:
     def _block(self, size: int) -> memoryview:
         if size <= BLOCK and self._free:
             return self._free.pop()
-        return np.empty(max(size, BLOCK), np.uint8).data
+        return _memory(max(size, BLOCK))
 
 
-def shard_head(first: int, ends: Sequence[int], checksums: Sequence[int]) -> bytes:
-    """Returns what a safetensors file of contents begins with; each is named NUMBER-CRC32."""
-    entries = [
-        f'"{number}-{checksum:08x}":{{"dtype":"U8","shape":[{end - start}],"data_offsets":[{start},{end}]}}'
-        for number, (start, end, checksum) in enumerate(zip((0, *ends), ends, checksums, strict=False), first)
-    ]
-    head = f"{{{','.join(entries)}}}".encode()
-    return len(head).to_bytes(8, "little") + head
+def _memory(size: int) -> memoryview:
+    """Returns fresh memory, on Linux in large pages: of these the system has fewer to fetch while it is filled."""
+    if not hasattr(mmap, "MADV_HUGEPAGE"):
+        return np.empty(size, np.uint8).data
+    memory = mmap.mmap(-1, -(-size // LARGE_PAGE) * LARGE_PAGE, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    with suppress(OSError):  # a kernel that has none
+        memory.madvise(mmap.MADV_HUGEPAGE)
+    return memoryview(memory)[:size]

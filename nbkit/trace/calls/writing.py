@@ -4,7 +4,8 @@ import os
 from bisect import bisect_right
 from collections import deque
 from collections.abc import Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
 from typing import Any
@@ -14,6 +15,7 @@ import numpy as np
 from nbkit.errors import TraceError
 from nbkit.numerics.precision import Array
 from nbkit.trace.atomic_write import why_not
+from nbkit.trace.calls.file_writer import FileWriter, Job, PythonFileWriter, StartFileWriter
 from nbkit.trace.calls.layout import (
     CALLS,
     FORMAT,
@@ -25,7 +27,7 @@ from nbkit.trace.calls.layout import (
     encode,
     line_of,
 )
-from nbkit.trace.calls.shards import BLOCK, Shard, Shards, WriteContents, write_contents
+from nbkit.trace.calls.shards import BLOCK, Shard, Shards
 
 # A process that is killed loses the calls of a second at most; the library hands over its records five times a second.
 EVERY_S = 0.8
@@ -37,16 +39,29 @@ class FullError(Exception):
     """Says that a content does not fit in what the folder may take."""
 
 
+@dataclass
+class Submitted:
+    """Holds what the thread has to write: the contents of a shard, if any, and how many calls."""
+
+    job: Job
+    shard: Shard | None
+    calls: int
+
+    @property
+    def size_bytes(self) -> int:
+        return 0 if self.shard is None else self.shard.filled[1]
+
+
 class CallWriter:
     """Writes one folder of at most `max_bytes`, in a thread; after a crash at any time it holds whole calls only.
 
-    `write` writes a file of contents. Raises TraceError if the folder holds something else or cannot be written to.
+    `start` starts the thread. Raises TraceError if the folder holds something else or cannot be written to.
     """
 
     def __init__(
-        self, folder: Path, head: Mapping[str, Any], max_bytes: int, write: WriteContents = write_contents
+        self, folder: Path, head: Mapping[str, Any], max_bytes: int, start: StartFileWriter = PythonFileWriter
     ) -> None:
-        self.folder, self.max_bytes, self.write_contents = folder, max_bytes, write
+        self.folder, self.max_bytes, self.start = folder, max_bytes, start
         self.written_calls = 0  # that are on the disk
         self._lines: list[bytes] = []  # of calls that wait: one or more in each
         self._waiting_calls = 0
@@ -54,8 +69,8 @@ class CallWriter:
         self._contents: dict[tuple[int, int], list[int]] = {}  # numbers by size and sum
         self._flushed = monotonic()
         self._process = os.getpid()
-        self._thread: ThreadPoolExecutor | None = None
-        self._waiting: deque[tuple[Future[None], int]] = deque()  # what the thread has to write, and its bytes
+        self._thread: FileWriter | None = None
+        self._waiting: deque[Submitted] = deque()
         self._error: OSError | None = None
         _cleared(folder)
         self.shards = Shards(folder)
@@ -130,21 +145,38 @@ class CallWriter:
         if os.getpid() != self._process:  # forked, as workers that load data are: the folder is not theirs
             return
         if shard is not None or lines:
-            self._thread = self._thread or ThreadPoolExecutor(1, "nbkit captures")
-            size = shard.filled[1] if shard is not None else 0
-            self._waiting.append((self._thread.submit(self._write, shard, lines, count), size))
-        while sum(size for _, size in self._waiting) > MOST_WAITING or (self._waiting and self._waiting[0][0].done()):
-            self._waiting.popleft()[0].result()
+            self._thread = self._thread or self.start()
+            job = self._thread.submit(None if shard is None else shard.to_write(), self.folder / CALLS, lines)
+            self._waiting.append(Submitted(job, shard, count))
+        while self._waiting and (self._waiting[0].job.done() or self._waiting_bytes > MOST_WAITING):
+            self._end(self._waiting.popleft())
         if self._error is not None:
             raise self._error
+
+    @property
+    def _waiting_bytes(self) -> int:
+        return sum(one.size_bytes for one in self._waiting)
+
+    def _end(self, one: Submitted) -> None:
+        """Waits until it is written; nothing is any more after an error, which is told where the step goes on."""
+        try:
+            head_bytes = one.job.result()
+        except OSError as error:
+            self._error = error
+            return
+        if one.shard is not None:
+            self.shards.give_back(one.shard.written(head_bytes))
+        self.written_calls += one.calls
 
     def finish(self) -> None:
         """Writes what waits. Raises OSError."""
         try:
             self.flush()
         finally:
-            if self._thread is not None:
+            if self._thread is not None and os.getpid() == self._process:
                 self._thread.shutdown()
+                while self._waiting:
+                    self._end(self._waiting.popleft())
         if self._error is not None:
             raise self._error
 
@@ -158,21 +190,6 @@ class CallWriter:
         except OSError as error:
             raise TraceError(f"Cannot write captured calls to {self.folder}: {why_not(self.folder, error)}") from error
 
-    def _write(self, shard: Shard | None, lines: list[bytes], count: int) -> None:
-        """Writes contents, and then the calls that name them; nothing any more after an error. Runs in the thread."""
-        if self._error is not None:
-            return
-        try:
-            if shard is not None:
-                self.shards.give_back(shard.write(self.write_contents))
-            if lines:
-                with (self.folder / CALLS).open("ab") as file:
-                    file.write(b"".join(lines))
-        except Exception as error:  # is told where the step goes on
-            self._error = error if isinstance(error, OSError) else OSError(f"{type(error).__name__}: {error}")
-        else:
-            self.written_calls += count
-
 
 def summed(data: Array) -> int:
     """Returns the sum of the bytes by words of 8, which tells most changes at the speed of memory."""
@@ -184,9 +201,11 @@ def summed(data: Array) -> int:
 def _cleared(folder: Path) -> None:
     """Makes the folder, or empties it of an older capture. Raises TraceError."""
     try:
+        with suppress(FileExistsError):
+            folder.mkdir(parents=True)
+            return
         if folder.is_dir() and any(folder.iterdir()) and not (folder / HEAD).is_file():
             raise TraceError(f"{folder} is not empty and holds no captured calls; choose another name.")
-        folder.mkdir(parents=True, exist_ok=True)
         for file in folder.iterdir():
             if file.name in (CALLS, PLACES) or SHARD.fullmatch(file.name) or file.suffix == ".part":
                 file.unlink()

@@ -1,6 +1,6 @@
 """When captured calls reach the disk while a step runs."""
 
-from concurrent.futures import wait
+from contextlib import suppress
 from threading import Event, Timer
 from zlib import crc32
 
@@ -8,10 +8,27 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file
 
+from nbkit.capture.native.library import library
 from nbkit.trace.calls import shards, writing
+from nbkit.trace.calls.file_writer import PythonFileWriter
 from nbkit.trace.calls.layout import CALLS
-from nbkit.trace.calls.shards import BLOCK, write_contents
+from nbkit.trace.calls.shards import BLOCK
 from nbkit.trace.calls.writing import EVERY_S, CallWriter, FullError
+
+
+def wait(writer):
+    for one in writer._waiting:
+        with suppress(OSError):
+            one.job.result()
+
+
+@pytest.fixture(params=["python", "library"])
+def start(request):
+    if request.param == "python":
+        return PythonFileWriter
+    if library() is None:
+        pytest.skip("needs the native recorder")
+    return library().FileWriter
 
 
 def test_what_waits_is_written_once_in_a_while_not_with_every_call(tmp_path, monkeypatch):
@@ -23,7 +40,7 @@ def test_what_waits_is_written_once_in_a_while_not_with_every_call(tmp_path, mon
         writer.add({"content": writer.put(np.full(8, number, np.uint8))})
         writer.flush_once_in_a_while()
         path = writer.folder / CALLS
-        wait([job for job, _ in writer._waiting])
+        wait(writer)
         written.append((len(writer.shards), len(path.read_bytes().splitlines()) if path.is_file() else 0))
     assert written == [(1, 0), (1, 2), (2, 2), (2, 2), (2, 5)]
 
@@ -88,12 +105,13 @@ def test_the_step_waits_when_the_disk_is_slower(tmp_path, monkeypatch):
     monkeypatch.setattr(writing, "MOST_WAITING", 150)
     begun, written = Event(), Event()
 
-    def slow(*arguments):
-        begun.set()
-        written.wait(60)
-        return write_contents(*arguments)
+    class Slow(PythonFileWriter):
+        def _write(self, *arguments):
+            begun.set()
+            written.wait(60)
+            return super()._write(*arguments)
 
-    writer = CallWriter(tmp_path / "calls", {}, 2**30, slow)
+    writer = CallWriter(tmp_path / "calls", {}, 2**30, Slow)
     writer.put(np.zeros(100, np.uint8))
     writer.put(np.ones(100, np.uint8))  # has the first one written
     assert begun.wait(60) and writer.stored(0).tobytes() == bytes(100)
@@ -104,23 +122,42 @@ def test_the_step_waits_when_the_disk_is_slower(tmp_path, monkeypatch):
     assert writer.stored(0).tobytes() == bytes(100)
 
 
-def test_what_a_thread_could_not_write_is_told_at_the_next_content_and_at_the_end(tmp_path, monkeypatch):
+def test_what_a_thread_could_not_write_is_told_at_the_next_content_and_at_the_end(tmp_path, monkeypatch, start):
     monkeypatch.setattr(shards, "BLOCK", 100)
-
-    def full(*arguments):
-        raise OSError(28, "No space left on device")
-
-    writer = CallWriter(tmp_path / "calls", {}, 2**30)
+    writer = CallWriter(tmp_path / "calls", {}, 2**30, start)
     writer.add({"content": writer.put(np.zeros(100, np.uint8))})
     writer.flush()
-    wait([job for job, _ in writer._waiting])
-    monkeypatch.setattr(shards.os, "replace", full)
+    wait(writer)
+    (writer.folder / "values-00001.safetensors").mkdir()  # a folder has the name
     writer.add({"content": writer.put(np.ones(100, np.uint8))})
-    with pytest.raises(OSError, match="No space left"):
+    with pytest.raises(OSError, match="Is a directory"):
         for number in range(2, 20):
-            writer.put(np.full(100, number, np.uint8))
-            wait([job for job, _ in writer._waiting])
-    with pytest.raises(OSError, match="No space left"):
+            writer.add({"content": writer.put(np.full(100, number, np.uint8))})
+            wait(writer)
+    with pytest.raises(OSError, match="Is a directory"):
         writer.finish()
     assert writer.written_calls == 1 == len((writer.folder / CALLS).read_bytes().splitlines())
-    assert not [*writer.folder.glob("*.part")]
+    assert not [*writer.folder.glob("*.part")] and not (writer.folder / "values-00002.safetensors").exists()
+
+
+def test_calls_that_cannot_be_added_are_told(tmp_path, start):
+    writer = CallWriter(tmp_path / "calls", {}, 2**30, start)
+    (writer.folder / CALLS).mkdir()
+    writer.add({})
+    with pytest.raises(OSError, match="Is a directory"):
+        writer.finish()
+    assert writer.written_calls == 0
+
+
+def test_a_writer_that_is_dropped_has_written_what_it_was_given(tmp_path, start):
+    writer = CallWriter(tmp_path / "calls", {}, 2**30, start)
+    writer.add({"content": writer.put(np.zeros(2**20, np.uint8))})
+    writer.flush()
+    thread = writer._thread
+    del writer
+    thread.shutdown()
+    assert [file.name for file in sorted((tmp_path / "calls").iterdir())] == [
+        CALLS,
+        "capture.json",
+        "values-00000.safetensors",
+    ]

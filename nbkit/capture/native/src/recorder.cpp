@@ -3,7 +3,6 @@
 #include <memory>
 
 #include "api_calls.h"
-#include "calls/write_contents.h"
 #include "line_log.h"
 #include "values/metrics.h"
 #include "observing.h"
@@ -77,6 +76,11 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, module) {
       .def("is_whole_known", [](Contents& contents, const HeldStorage& held) { return contents.is_whole_known(held.storage); })
       .def("changed", [](Contents& contents, const HeldStorage& held) { contents.changed(held.storage); })
       .def("__len__", &Contents::count);
+  py::class_<WriteJob>(module, "WriteJob").def("done", &WriteJob::is_done).def("result", &WriteJob::result);
+  py::class_<FileWriter>(module, "FileWriter")
+      .def(py::init<>())
+      .def("submit", &FileWriter::submit)
+      .def("shutdown", &FileWriter::shutdown);
   py::class_<Capturer, std::shared_ptr<Capturer>>(module, "Capturer")
       .def(py::init<const py::object&>())
       .def("ask_each", &Capturer::ask_each)
@@ -102,5 +106,4 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, module) {
   module.def("begin_lines", &begin_lines);
   module.def("end_lines", &end_lines);
   module.def("measure", &measured_pair);
-  module.def("write_contents", &write_contents);
 }

@@ -22,8 +22,9 @@ from nbkit.capture.calls.rebuilding import BuiltCall
 from nbkit.capture.native.library import library
 from nbkit.capture.operators.capturing import Capturing
 from nbkit.capture.operators.observed_calls import CAUGHT, ObservedCalls
+from nbkit.trace.calls.file_writer import PythonFileWriter
+from nbkit.trace.calls.layout import CALLS
 from nbkit.trace.calls.reading import CallFolder
-from nbkit.trace.calls.shards import write_contents
 from tests.capture.operators.folders import captured, needs_overload_names, problems, records, training_step
 
 pytestmark = pytest.mark.skipif(library() is None, reason="torch's observer needs the native recorder")
@@ -37,11 +38,15 @@ def test_the_library_writes_contents_as_python_does(tmp_path, ends):
         memoryview(np.random.default_rng(0).bytes(70_000)),
         [tmp_path / name / "v.safetensors" for name in ("a", "\u00e4 b")],
     )
-    for path, write in zip(paths, (write_contents, library().write_contents), strict=True):
+    for path, files in zip(paths, (PythonFileWriter(), library().FileWriter()), strict=True):
         path.parent.mkdir()
-        head_bytes = write(path, 7, block, array("q", ends))
+        lines = [b"one\n", "\u00e4\n".encode()]
+        head_bytes = files.submit((path, 7, block, array("q", ends)), path.with_name(CALLS), lines).result()
         assert path.stat().st_size == head_bytes + (ends[-1] if ends else 0)
-        assert [file.name for file in path.parent.iterdir()] == ["v.safetensors"]
+        assert sorted(file.name for file in path.parent.iterdir()) == [CALLS, "v.safetensors"]
+        assert files.submit(None, path.with_name(CALLS), [b"\0\n"]).result() == 0
+        assert path.with_name(CALLS).read_bytes() == b"".join(lines) + b"\0\n"
+        files.shutdown()
     assert paths[0].read_bytes() == paths[1].read_bytes()
     names = [f"{number}-{crc32(block[start:end]):08x}" for number, (start, end) in enumerate(pairwise([0, *ends]), 7)]
     assert sorted(load_file(paths[1])) == sorted(names)
@@ -50,14 +55,20 @@ def test_the_library_writes_contents_as_python_does(tmp_path, ends):
 @pytest.mark.parametrize("writer", ["python", "library"])
 @pytest.mark.parametrize("is_there", [False, True])
 def test_contents_that_cannot_be_written_leave_nothing(tmp_path, writer, is_there):
-    write = write_contents if writer == "python" else library().write_contents
+    files = PythonFileWriter() if writer == "python" else library().FileWriter()
     path = tmp_path / "calls" / "v.safetensors"
     if is_there:
         path.mkdir(parents=True)  # a folder has the name
-    with pytest.raises(OSError) as caught:
-        write(path, 0, memoryview(b"1234"), array("q", [4]))
-    assert caught.value.errno == (EISDIR if is_there else ENOENT)
-    assert not path.with_suffix(".part").exists()
+    jobs = [
+        files.submit((path, 0, memoryview(b"1234"), array("q", [4])), tmp_path / CALLS, [b"1\n"]),
+        files.submit((tmp_path / "next.safetensors", 1, memoryview(b"5678"), array("q", [4])), tmp_path / CALLS, []),
+    ]
+    for job in jobs:
+        with pytest.raises(OSError) as caught:
+            job.result()
+        assert caught.value.errno == (EISDIR if is_there else ENOENT) and job.done()
+    files.shutdown()
+    assert [file.name for file in tmp_path.rglob("*")] == (["calls", "v.safetensors"] if is_there else [])
 
 
 def recurrent():

@@ -12,6 +12,7 @@ import nbkit
 from bench.captured.counted import calls
 from nbkit.capture.calls.rebuilding import BuiltCall
 from nbkit.capture.native.library import library
+from nbkit.trace.calls.file_writer import PythonFileWriter
 from nbkit.trace.calls.layout import CALLS, PLACES
 from nbkit.trace.calls.reading import CallFolder
 from nbkit.trace.calls.writing import CallWriter
@@ -279,10 +280,13 @@ def test_a_call_that_raises_is_kept_with_what_it_raised(tmp_path):
 
 
 def test_a_full_disk_does_not_end_the_step(tmp_path, monkeypatch):
-    def full(*_):
-        raise OSError(28, "No space left on device")
+    class Full(PythonFileWriter):
+        def _write(self, *_):
+            raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("nbkit.trace.calls.shards.Shard.write", full)
+    monkeypatch.setattr("nbkit.capture.operators.capturing.PythonFileWriter", Full)
+    if library() is not None:
+        monkeypatch.setattr(library(), "FileWriter", Full)
     monkeypatch.setattr("nbkit.trace.calls.shards.BLOCK", 1000)
     trace = captured(tmp_path / "calls")
     reason = "not captured: the folder cannot be written to (No space left on device)"

@@ -9,7 +9,7 @@
 
 #include "../host.h"
 #include "../python_call.h"
-#include "write_contents.h"
+#include "file_writer.h"
 
 namespace nbkit {
 
