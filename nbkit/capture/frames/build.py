@@ -14,12 +14,12 @@ from torch.optim import Optimizer
 
 from nbkit.capture.frames.gradient_flags import only_first
 from nbkit.capture.frames.module_rows import modules_frame, named_tensors, state_names, tensor_names
-from nbkit.capture.frames.op_rows import OpRows
+from nbkit.capture.frames.op_rows import PHASES, OpRows
 from nbkit.capture.frames.selection import Selection
 from nbkit.capture.frames.tensor_columns import TensorColumns
 from nbkit.capture.frames.tensor_rows import Spans, TensorSpans, sizes_text, tensors_frame
 from nbkit.capture.raw.arguments import Arguments
-from nbkit.capture.raw.recording import Recording
+from nbkit.capture.raw.recording import OpPlaces, Recording
 from nbkit.capture.raw.shards import LOCAL
 from nbkit.capture.raw.statistics import Statistics
 from nbkit.capture.step.module_calls import ModuleCalls
@@ -54,8 +54,9 @@ def build(
     devices = row_devices(rows, tensors, spans)
     op_ids = np.full(rows.count + 1, -1, dtype=np.int64)  # the last entry answers for -1
     op_ids[chosen] = np.arange(len(chosen))
+    places = recording.op_places = row_places(rows, chosen, paths)
     frames = {
-        "ops": rows.frame(chosen, labels, paths, devices, row_shapes(rows, tensors, spans)),
+        "ops": rows.frame(chosen, labels, places, devices, row_shapes(rows, tensors, spans)),
         "tensors": _tensors(recording, tensors, rows, spans, op_ids, texts, statistics),
         "modules": modules_frame(modules, labels),
         "lines": rows.lines(chosen),
@@ -113,6 +114,16 @@ def tensor_spans(recording: Recording, rows: OpRows) -> Spans:
         first, inputs, outputs = (rows.integers[name][mine] for name in ("first_tensor", "inputs", "outputs"))
         spans[thread.number] = TensorSpans(mine, first, inputs, outputs, thread.tensors.integers("record"))
     return spans
+
+
+def row_places(rows: OpRows, chosen: np.ndarray, paths: list[tuple[int, str]]) -> OpPlaces:
+    """Returns what each row in `chosen` is and where it stands: columns of its frame, as numbers and their texts."""
+    return {
+        "op": (rows.name_code[chosen], rows.names),
+        "module": (rows.module[chosen], [path for _, path in paths]),
+        "phase": (rows.phases()[chosen], PHASES),
+        "source": (rows.source_code[chosen], rows.sources),
+    }
 
 
 def row_devices(rows: OpRows, tensors: TensorColumns, spans: Spans) -> tuple[np.ndarray, list[str]]:

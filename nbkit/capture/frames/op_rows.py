@@ -12,8 +12,10 @@ from nbkit.capture.raw.recording import (
     ACCUMULATE,
     OP_INTEGERS,
     OPTIMIZER_CODE,
+    CodedTexts,
     Context,
     ModuleCall,
+    OpPlaces,
     Recording,
     ThreadState,
 )
@@ -245,14 +247,9 @@ class OpRows:
         return total - children[: self.count]
 
     def frame(
-        self,
-        chosen: np.ndarray,
-        labels: list[str],
-        paths: list[tuple[int, str]],
-        devices: tuple[np.ndarray, list[str]],
-        shapes: tuple[np.ndarray, list[str | None]],
+        self, chosen: np.ndarray, labels: list[str], places: OpPlaces, devices: CodedTexts, shapes: CodedTexts
     ) -> pd.DataFrame:
-        """Returns the ops frame of the rows in `chosen`, ids dense; devices and shapes are numbers and their texts."""
+        """Returns the ops frame of the rows in `chosen`, ids dense; `places` are those of row_places()."""
         ids = np.full(self.count + 1, -1, dtype=np.int64)  # the last entry answers for -1
         ids[chosen] = np.arange(len(chosen))
         total = (self.integers["end"] - self.integers["start"]) / 1e3
@@ -260,11 +257,11 @@ class OpRows:
             "op_id": ids[chosen],
             "parent_id": nullable(ids[self.parent[chosen]]),
             "level": text_column(1 - self.is_api[chosen].astype(np.int64), LEVELS),
-            "op": text_column(self.name_code[chosen], self.names),
+            "op": text_column(*places["op"]),
             "model": text_column(self.root[chosen], labels),
-            "module": text_column(self.module[chosen], [path for _, path in paths]),
+            "module": text_column(*places["module"]),
             "module_call": nullable(self.call[chosen]),
-            "phase": text_column(self.phases()[chosen], PHASES),
+            "phase": text_column(*places["phase"]),
             "step": self.integers["step"][chosen],
             "forward_op_id": nullable(ids[self.forward[chosen]]),
             "device": text_column(devices[0][chosen], devices[1]),
@@ -274,7 +271,7 @@ class OpRows:
             "self_time_us": self.self_time(total)[chosen],
             "input_shapes": text_column(shapes[0][chosen], shapes[1]),
             "arguments": text_column(self.arguments_code[chosen], [given and given.text for given in self.arguments]),
-            "source": text_column(self.source_code[chosen], self.sources),
+            "source": text_column(*places["source"]),
         }
         return OPS.frame(columns)
 

@@ -2,12 +2,13 @@
 
 from array import array
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
 
-from nbkit.capture.frames.string_columns import texts
+from nbkit.capture.frames.string_columns import text_column, texts
+from nbkit.capture.raw.recording import OpPlaces
 from nbkit.schema import CAPTURES
 from nbkit.trace.calls.layout import encode
 from nbkit.trace.calls.reading import PLACE_COLUMNS
@@ -37,36 +38,22 @@ class CapturedRows:
         """Leaves those from a row on out."""
         del self.slots[length:], self.numbers[length:], self.ops[length:]
 
-    def frame(self, ops: pd.DataFrame, op_ids: np.ndarray) -> pd.DataFrame:
-        """Returns the frame; `op_ids` are rows of `ops` by slot, -1 for a call that has none."""
+    def frame(self, places: OpPlaces, op_ids: np.ndarray) -> tuple[pd.DataFrame, str]:
+        """Returns the frame, and as JSON for the folder where its calls stood in the step; null for what is not known.
+
+        `places` are those of the ops, by op_id; `op_ids` are the op_ids by slot, -1 for a call that has none.
+        """
         ids = op_ids[np.array(self.slots, np.int64)]
-        columns = {name: ops[name].array.take(ids, allow_fill=True) for name in ("op", *PLACE_COLUMNS[1:])}
-        own = texts(self.ops)
-        raised = {"raised": [*map(self.raised.get, range(len(self)))]} if self.raised else {}
+        codes = {name: np.append(numbers, -1)[ids] for name, (numbers, _) in places.items()}
         # Autograd calls some ops that torch's observer does not report: they stand in the op that they follow.
-        is_own = np.asarray(columns["op"] == own, bool)
-        return CAPTURES.frame(
-            {
-                **columns,
-                "op_id": np.where(is_own, ids, -1),
-                "op": own,
-                "call": np.array(self.numbers, np.int64),
-                "record": np.arange(len(self)),
-                **raised,
-            }
-        )
-
-
-def places(frame: pd.DataFrame) -> str:
-    """Returns where the calls of the frame stood in the step, for the folder, as JSON; null for what is not known."""
-    return f"{{{','.join(f'{encode(name)}:[{_listed(frame[name])}]' for name in PLACE_COLUMNS)}}}"
-
-
-def _listed(column: pd.Series) -> str:
-    """Returns the values in JSON, of which each text is encoded once."""
-    if column.dtype == np.int64:
-        return ",".join(map(str, column.tolist()))
-    values = pa.array(column.array, from_pandas=True)
-    coded = (values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values).dictionary_encode("encode")
-    texts = [*map(encode, coded.dictionary.to_pylist())]
-    return ",".join(map(texts.__getitem__, coded.indices.to_numpy().tolist()))
+        ops = np.array([*places["op"][1], None], object)[codes["op"]]
+        columns: dict[str, Any] = {"op_id": np.where(ops == np.array(self.ops, object), ids, -1)}
+        listed = {"op_id": encode(columns["op_id"].tolist())}
+        for name in PLACE_COLUMNS[1:]:
+            columns[name] = text_column(codes[name], places[name][1])
+            quoted = [*map(encode, places[name][1]), "null"]
+            listed[name] = f"[{','.join(map(quoted.__getitem__, codes[name].tolist()))}]"
+        raised = {"raised": [*map(self.raised.get, range(len(self)))]} if self.raised else {}
+        own = {"op": texts(self.ops), "call": np.array(self.numbers, np.int64), "record": np.arange(len(self))}
+        text = ",".join(f"{encode(name)}:{values}" for name, values in listed.items())
+        return CAPTURES.frame({**columns, **own, **raised}), f"{{{text}}}"

@@ -19,7 +19,7 @@ from nbkit.capture.calls.state import call_state, device_state
 from nbkit.capture.calls.taking import CallTaker, Taken
 from nbkit.capture.frames.build import machine_text, now_text, versions
 from nbkit.capture.frames.selection import Selection
-from nbkit.capture.operators.captured_rows import CapturedRows, places
+from nbkit.capture.operators.captured_rows import CapturedRows
 from nbkit.capture.operators.copies import is_plain
 from nbkit.capture.operators.intercept import Intercepted, InterceptMode, Interceptor
 from nbkit.capture.operators.observed_calls import ObservedCalls
@@ -224,16 +224,14 @@ class Capturing(Interceptor):
                 self.mode.skipped["collectives that had not completed when the recording ended"] += 1
             else:
                 self._add_completed(one, one.record)
-        frame = self.rows.frame(ops, op_ids)
-        listed = places(frame)
+        frame, places = self.rows.frame(self.recording.op_places, op_ids)
         notes = self._finish()  # after what can be done while the thread writes
         super().frames(trace, ops, op_ids)
         if len(self.rows) < len(frame):
-            frame = self.rows.frame(ops, op_ids)
-            listed = places(frame)
+            frame, places = self.rows.frame(self.recording.op_places, op_ids)
         if self.error is None:
             try:
-                self.writer.close(listed)
+                self.writer.close(places)
             except TraceError as error:  # the step has run, and its trace is not to be lost with the folder
                 notes.append(str(error))
         meta = {

@@ -1,5 +1,6 @@
 """Holds the raw record of a step while it runs: plain tuples and integers, turned into frames afterwards."""
 
+from collections.abc import Sequence
 from sys import getrecursionlimit
 from threading import RLock, _DummyThread, get_ident, local
 from threading import enumerate as enumerate_threads
@@ -19,6 +20,8 @@ from nbkit.capture.raw.vector_math import settle_vector_math
 current_node = torch._C._current_autograd_node
 next_sequence_number = torch._C._autograd._get_sequence_nr
 
+CodedTexts = tuple[np.ndarray, Sequence[str | None]]  # numbers, -1 for null, and the texts that they count
+OpPlaces = dict[str, CodedTexts]  # columns of ops: op, module, phase, source
 PLAIN_CODE, OPTIMIZER_CODE, CLOSURE_CODE = 0, 1, 2
 
 
@@ -146,6 +149,7 @@ class Recording:
         # after it, so that every node that autograd made for it is below; before it.
         self.sequence_read: Literal["within", "after", "before"] = "within" if native is None else "after"
         self.last_sequence = self.main.first_sequence  # when the recording ended
+        self.op_places: OpPlaces = {}  # by op_id, once the frames are built
         self.start = perf_counter_ns()
         self.end = self.start
 
