@@ -186,7 +186,7 @@ class CallWriter:
 
     def _save(self, name: str, text: str) -> None:
         try:
-            (self.folder / name).write_text(text, encoding="utf-8")
+            (self.folder / name).write_bytes(text.encode())
         except OSError as error:
             raise TraceError(f"Cannot write captured calls to {self.folder}: {why_not(self.folder, error)}") from error
 

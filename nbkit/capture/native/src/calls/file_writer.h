@@ -113,16 +113,17 @@ struct WriteQueue {
   std::mutex mutex;
   std::condition_variable changed;
   std::deque<std::shared_ptr<WriteTask>> waiting;
-  bool is_closed = false;
+  std::shared_ptr<WriteTask> failed;  // nothing is written any more after it: that could name what is not there
+  size_t unfinished = 0;
+  bool is_closed = false, is_running = false;  // whether the thread is to end, and has not
   const pid_t process = ::getpid();
 
-  // Nothing is written any more after an error: it could name what is not there.
   void run() {
-    std::shared_ptr<WriteTask> failed;
     std::unique_lock<std::mutex> lock(mutex);
     while (true) {
       changed.wait(lock, [this] { return is_closed || !waiting.empty(); });
       if (waiting.empty()) {
+        is_running = false;
         return;
       }
       const std::shared_ptr<WriteTask> task = std::move(waiting.front());
@@ -133,10 +134,11 @@ struct WriteQueue {
         task->failed = failed->failed;
       } else {
         task->run();
-        failed = task->error != 0 ? task : nullptr;
       }
       lock.lock();
+      failed = task->error != 0 ? task : nullptr;
       task->is_done = true;
+      --unfinished;
       changed.notify_all();
     }
   }
@@ -184,7 +186,7 @@ class WriteJob {
 
 class FileWriter {
  public:
-  FileWriter() : thread_([queue = queue_] { queue->run(); }) {}
+  FileWriter() = default;
   FileWriter(const FileWriter&) = delete;
   FileWriter& operator=(const FileWriter&) = delete;
   ~FileWriter() { shutdown(); }
@@ -206,39 +208,40 @@ class FileWriter {
     for (const std::string& line : lines) {
       task->lines += line;
     }
-    {
-      const std::lock_guard<std::mutex> lock(queue_->mutex);
-      queue_->waiting.push_back(task);
+    if (is_added(task)) {
+      std::thread([queue = queue_] { queue->run(); }).detach();
     }
-    queue_->changed.notify_all();
     return {queue_, std::move(task), std::move(block)};
   }
 
-  // Ends the thread when all is written.
+  // Waits until all is written; the thread ends by itself then, which would take longer.
   void shutdown() {
-    if (!thread_.joinable()) {
-      return;
-    }
     if (queue_->process != ::getpid()) {
-      thread_.detach();
       return;
     }
     const py::gil_scoped_release others_run;
-    {
-      const std::lock_guard<std::mutex> lock(queue_->mutex);
-      queue_->is_closed = true;
-    }
+    std::unique_lock<std::mutex> lock(queue_->mutex);
+    queue_->changed.wait(lock, [this] { return queue_->unfinished == 0; });
+    queue_->is_closed = true;
     queue_->changed.notify_all();
-    thread_.join();
   }
 
  private:
+  // Returns whether there is no thread that will run the task.
+  bool is_added(const std::shared_ptr<WriteTask>& task) {
+    const std::lock_guard<std::mutex> lock(queue_->mutex);
+    queue_->waiting.push_back(task);
+    ++queue_->unfinished;
+    queue_->is_closed = false;
+    queue_->changed.notify_all();
+    return !std::exchange(queue_->is_running, true);
+  }
+
   static std::filesystem::path path_of(const py::object& path) {
     return py::module_::import("os").attr("fsencode")(path).cast<std::string>();
   }
 
   std::shared_ptr<WriteQueue> queue_ = std::make_shared<WriteQueue>();
-  std::thread thread_;
 };
 
 }  // namespace nbkit
