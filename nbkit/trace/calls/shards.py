@@ -8,6 +8,7 @@ from contextlib import suppress
 from functools import lru_cache
 from operator import attrgetter
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -20,6 +21,8 @@ MOST_CONTENTS = 2**15
 # So many files are open at once where contents are read again.
 MOST_OPEN = 64
 LARGE_PAGE = 2 * 2**20
+# So much memory whose contents are written waits for others, and is at most so many times as large as they are.
+MOST_FREE, MOST_SPARE = 32 * 2**20, 2
 
 
 class Shard:
@@ -82,7 +85,7 @@ class Shards:
         self.filling: Shard | None = None
         self._shards: list[Shard] = []
         self._closed_bytes = 0
-        self._free: list[memoryview] = []
+        self._free: list[Any] = []  # memory, the oldest first
         self._opened = lru_cache(MOST_OPEN)(Shard.contents)
 
     def __iter__(self) -> Iterator[Shard]:
@@ -129,20 +132,25 @@ class Shards:
 
     def give_back(self, block: memoryview) -> None:
         """Takes a block that has been written; memory that was used before is filled twice as fast."""
-        if len(block) == BLOCK:
-            self._free.append(block)
+        self._free.append(block.obj)
+        while sum(map(len, self._free)) > MOST_FREE:
+            del self._free[0]
 
     def _block(self, size: int) -> memoryview:
-        if size <= BLOCK and self._free:
-            return self._free.pop()
-        return _memory(max(size, BLOCK))
+        size = max(size, BLOCK)
+        fitting = [memory for memory in self._free if size <= len(memory) <= MOST_SPARE * size]
+        if not fitting:
+            return memoryview(_memory(size))[:size]
+        memory = min(fitting, key=len)
+        self._free = [one for one in self._free if one is not memory]
+        return memoryview(memory)[:size]
 
 
-def _memory(size: int) -> memoryview:
+def _memory(size: int) -> Any:
     """Returns fresh memory, on Linux in large pages: of these the system has fewer to fetch while it is filled."""
     if not hasattr(mmap, "MADV_HUGEPAGE"):
-        return np.empty(size, np.uint8).data
+        return np.empty(size, np.uint8)
     memory = mmap.mmap(-1, -(-size // LARGE_PAGE) * LARGE_PAGE, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
     with suppress(OSError):  # a kernel that has none
         memory.madvise(mmap.MADV_HUGEPAGE)
-    return memoryview(memory)[:size]
+    return memory

@@ -161,3 +161,63 @@ def test_a_writer_that_is_dropped_has_written_what_it_was_given(tmp_path, start)
         "capture.json",
         "values-00000.safetensors",
     ]
+
+
+def test_lines_are_in_the_order_of_the_calls_though_files_are_not_written_as_fast(tmp_path, start):
+    files, block = start(), memoryview(bytes(2**22))
+    names = [tmp_path / f"values-{number:05}.safetensors" for number in range(30)]
+    jobs = [
+        files.submit((name, number, block, [8 if number % 3 else len(block)]), tmp_path / CALLS, [b"%d\n" % number])
+        for number, name in enumerate(names)
+    ]
+    files.shutdown()
+    assert all(job.done() and job.result() > 8 for job in jobs)
+    assert (tmp_path / CALLS).read_bytes().split() == [b"%d" % number for number in range(30)]
+    assert [next(iter(load_file(name))).partition("-")[0] for name in names] == [str(number) for number in range(30)]
+    assert [name.stat().st_size for name in names[:2]] == [jobs[0].result() + len(block), jobs[1].result() + 8]
+    assert files.submit(None, tmp_path / CALLS, [b"30\n"]).result() == 0  # it goes on where it was asked to end
+    files.shutdown()
+
+
+def test_no_call_is_added_after_contents_that_could_not_be_written(tmp_path, start):
+    files, block = start(), memoryview(bytes(2**20))
+    names = [tmp_path / f"values-{number:05}.safetensors" for number in range(20)]
+    names[7].mkdir()
+    jobs = [
+        files.submit((name, number, block, [8 if number == 7 else len(block)]), tmp_path / CALLS, [b"%d\n" % number])
+        for number, name in enumerate(names)
+    ]
+    files.shutdown()
+    for job in jobs[7:]:
+        with pytest.raises(IsADirectoryError):
+            job.result()
+    assert (tmp_path / CALLS).read_bytes().split() == [b"%d" % number for number in range(7)]
+
+
+def test_memory_that_was_written_is_filled_again(tmp_path):
+    writer, addresses = CallWriter(tmp_path / "calls", {}, 2**30), []
+    sizes = [2 * BLOCK, 2 * BLOCK - 8, 5 * BLOCK, 8, 4 * BLOCK]
+    for size in sizes:
+        writer.put(np.full(size, size % 251, np.uint8))
+        block = np.frombuffer(writer.shards.filling.block, np.uint8)
+        assert len(block) == max(size, BLOCK)
+        addresses.append(block.ctypes.data)
+        writer.flush()
+        wait(writer)
+        writer.flush()  # takes back what is written
+    assert addresses[0] == addresses[1] == addresses[3] != addresses[2] == addresses[4]
+    writer.finish()
+    for number, size in enumerate(sizes):
+        assert writer.stored(number).tobytes() == bytes([size % 251]) * size
+
+
+def test_little_memory_waits_for_other_contents(tmp_path, monkeypatch):
+    monkeypatch.setattr(shards, "MOST_FREE", 2 * BLOCK)
+    writer = CallWriter(tmp_path / "calls", {}, 2**30)
+    for count in (1, 3, 5):  # none fits in what another one had
+        writer.put(np.full(count * BLOCK, count, np.uint8))
+        writer.flush()
+        wait(writer)
+        writer.flush()
+        assert sum(map(len, writer.shards._free)) <= 2 * BLOCK
+    writer.finish()

@@ -1,5 +1,5 @@
-// The files of a folder of captured calls, written in a thread that never takes Python's lock, while the step and what follows
-// it go on in Python. As PythonFileWriter of nbkit/trace/calls/file_writer.py.
+// The files of a folder of captured calls, written in threads that never take Python's lock, while the step and what follows it
+// go on in Python. As PythonFileWriter of nbkit/trace/calls/file_writer.py.
 #pragma once
 
 #include <caffe2/serialize/crc_alt.h>
@@ -72,76 +72,119 @@ struct WriteTask {
   const char* data = nullptr;
   std::vector<size_t> ends;
   std::string lines;
+  size_t number = 0;      // of the task
   size_t head_bytes = 0;  // of the file of contents
   int error = 0;
   std::filesystem::path failed;
   bool is_done = false;
 
-  void run() {
-    if (!path.empty()) {
-      failed = path;
-      error = write_contents();
-    }
-    if (error == 0 && !lines.empty()) {
-      failed = calls_path;
-      error = write_file(calls_path, "ab", lines, nullptr, 0);
-    }
-  }
-
- private:
   // Leaves nothing half-written.
-  int write_contents() {
+  void write_contents() {
     const std::string head = head_of(data, first, ends);
     auto partial = path;
     partial.replace_extension(".part");
     std::error_code trouble;
-    int failure = write_file(partial, "wb", head, data, ends.empty() ? 0 : ends.back());
-    if (failure == 0) {
+    error = write_file(partial, "wb", head, data, ends.empty() ? 0 : ends.back());
+    if (error == 0) {
       std::filesystem::rename(partial, path, trouble);
-      failure = trouble.value();
+      error = trouble.value();
     }
-    if (failure != 0) {
+    if (error != 0) {
       std::filesystem::remove(partial, trouble);
+      failed = path;
     }
     head_bytes = head.size();
-    return failure;
+  }
+
+  void add_lines() {
+    error = write_file(calls_path, "ab", lines, nullptr, 0);
+    if (error != 0) {
+      failed = calls_path;
+    }
   }
 };
 
-// What the thread and Python share.
-struct WriteQueue {
-  std::mutex mutex;
-  std::condition_variable changed;
-  std::deque<std::shared_ptr<WriteTask>> waiting;
-  std::shared_ptr<WriteTask> failed;  // nothing is written any more after it: that could name what is not there
-  size_t unfinished = 0;
-  bool is_closed = false, is_running = false;  // whether the thread is to end, and has not
+// What the threads and Python share. Files of contents are written side by side, lines in the order of the tasks.
+class WriteQueue {
+ public:
   const pid_t process = ::getpid();
 
-  void run() {
-    std::unique_lock<std::mutex> lock(mutex);
+  // Returns whether another thread is to run().
+  bool add(const std::shared_ptr<WriteTask>& task) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    task->number = added_++;
+    waiting_.push_back(task);
+    is_closed_ = false;
+    changed_.notify_all();
+    const bool starts = threads_ == 0 || (threads_ < most_threads && waiting_.size() > 1);
+    threads_ += starts;
+    return starts;
+  }
+
+  // Runs tasks until it is closed; or, in the thread of the step, until none waits.
+  void run(bool waits) {
+    std::unique_lock<std::mutex> lock(mutex_);
     while (true) {
-      changed.wait(lock, [this] { return is_closed || !waiting.empty(); });
-      if (waiting.empty()) {
-        is_running = false;
+      changed_.wait(lock, [&] { return !waits || is_closed_ || !waiting_.empty(); });
+      if (waiting_.empty()) {
+        --threads_;
         return;
       }
-      const std::shared_ptr<WriteTask> task = std::move(waiting.front());
-      waiting.pop_front();
-      lock.unlock();
-      if (failed != nullptr) {
-        task->error = failed->error;
-        task->failed = failed->failed;
-      } else {
-        task->run();
+      const std::shared_ptr<WriteTask> task = std::move(waiting_.front());
+      waiting_.pop_front();
+      if (!task->path.empty() && failed_ == nullptr) {
+        lock.unlock();
+        task->write_contents();
+        lock.lock();
       }
-      lock.lock();
-      failed = task->error != 0 ? task : nullptr;
+      changed_.wait(lock, [this, &task] { return done_ == task->number; });
+      end(*task, lock);
+      failed_ = task->error != 0 ? task : nullptr;
       task->is_done = true;
-      --unfinished;
-      changed.notify_all();
+      ++done_;
+      changed_.notify_all();
     }
   }
+
+  bool is_done(const WriteTask& task) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return task.is_done;
+  }
+
+  void wait(const WriteTask& task) {
+    std::unique_lock<std::mutex> lock(mutex_);
+    changed_.wait(lock, [&task] { return task.is_done; });
+  }
+
+  // Waits until all is written; the threads end by themselves then, for which a step need not wait.
+  void close() {
+    std::unique_lock<std::mutex> lock(mutex_);
+    changed_.wait(lock, [this] { return done_ == added_; });
+    is_closed_ = true;
+    changed_.notify_all();
+  }
+
+ private:
+  static constexpr size_t most_threads = 2;  // sums take as long as files
+
+  // Adds the lines of a task whose contents are there; none any more after an error: they could name what is not.
+  void end(WriteTask& task, std::unique_lock<std::mutex>& lock) {
+    if (failed_ != nullptr) {
+      task.error = failed_->error;
+      task.failed = failed_->failed;
+    } else if (task.error == 0 && !task.lines.empty()) {
+      lock.unlock();
+      task.add_lines();
+      lock.lock();
+    }
+  }
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<std::shared_ptr<WriteTask>> waiting_;
+  std::shared_ptr<WriteTask> failed_;
+  size_t added_ = 0, done_ = 0, threads_ = 0;
+  bool is_closed_ = false;
 };
 
 // A task in the hands of Python, which keeps the memory that is written.
@@ -153,10 +196,7 @@ class WriteJob {
   WriteJob& operator=(WriteJob&&) = delete;
   ~WriteJob() { wait(); }
 
-  bool is_done() const {
-    const std::lock_guard<std::mutex> lock(queue_->mutex);
-    return task_->is_done;
-  }
+  bool is_done() const { return queue_->is_done(*task_); }
 
   // Waits for it; returns the length of what the file of contents begins with. Raises OSError.
   size_t result() const {
@@ -175,8 +215,7 @@ class WriteJob {
       return;
     }
     const py::gil_scoped_release others_run;
-    std::unique_lock<std::mutex> lock(queue_->mutex);
-    queue_->changed.wait(lock, [this] { return task_->is_done; });
+    queue_->wait(*task_);
   }
 
   std::shared_ptr<WriteQueue> queue_;
@@ -208,35 +247,26 @@ class FileWriter {
     for (const std::string& line : lines) {
       task->lines += line;
     }
-    if (is_added(task)) {
-      std::thread([queue = queue_] { queue->run(); }).detach();
+    if (queue_->add(task)) {
+      try {
+        std::thread([queue = queue_] { queue->run(true); }).detach();
+      } catch (const std::system_error&) {  // the system has no more
+        const py::gil_scoped_release others_run;
+        queue_->run(false);
+      }
     }
     return {queue_, std::move(task), std::move(block)};
   }
 
-  // Waits until all is written; the thread ends by itself then, which would take longer.
+  // Waits until all is written.
   void shutdown() {
-    if (queue_->process != ::getpid()) {
-      return;
+    if (queue_->process == ::getpid()) {  // else forked
+      const py::gil_scoped_release others_run;
+      queue_->close();
     }
-    const py::gil_scoped_release others_run;
-    std::unique_lock<std::mutex> lock(queue_->mutex);
-    queue_->changed.wait(lock, [this] { return queue_->unfinished == 0; });
-    queue_->is_closed = true;
-    queue_->changed.notify_all();
   }
 
  private:
-  // Returns whether there is no thread that will run the task.
-  bool is_added(const std::shared_ptr<WriteTask>& task) {
-    const std::lock_guard<std::mutex> lock(queue_->mutex);
-    queue_->waiting.push_back(task);
-    ++queue_->unfinished;
-    queue_->is_closed = false;
-    queue_->changed.notify_all();
-    return !std::exchange(queue_->is_running, true);
-  }
-
   static std::filesystem::path path_of(const py::object& path) {
     return py::module_::import("os").attr("fsencode")(path).cast<std::string>();
   }
