@@ -175,8 +175,6 @@ def test_lines_are_in_the_order_of_the_calls_though_files_are_not_written_as_fas
     assert (tmp_path / CALLS).read_bytes().split() == [b"%d" % number for number in range(30)]
     assert [next(iter(load_file(name))).partition("-")[0] for name in names] == [str(number) for number in range(30)]
     assert [name.stat().st_size for name in names[:2]] == [jobs[0].result() + len(block), jobs[1].result() + 8]
-    assert files.submit(None, tmp_path / CALLS, [b"30\n"]).result() == 0  # it goes on where it was asked to end
-    files.shutdown()
 
 
 def test_no_call_is_added_after_contents_that_could_not_be_written(tmp_path, start):

@@ -114,7 +114,6 @@ class WriteQueue {
     const std::lock_guard<std::mutex> lock(mutex_);
     task->number = added_++;
     waiting_.push_back(task);
-    is_closed_ = false;
     changed_.notify_all();
     const bool starts = threads_ == 0 || (threads_ < most_threads && waiting_.size() > 1);
     threads_ += starts;
