@@ -225,7 +225,7 @@ class Capturing(Interceptor):
             else:
                 self._add_completed(one, one.record)
         frame, places = self.rows.frame(self.recording.op_places, op_ids)
-        notes = self._finish()  # after what can be done while the thread writes
+        notes = self._finish()  # after what can be done while threads write
         super().frames(trace, ops, op_ids)
         if len(self.rows) < len(frame):
             frame, places = self.rows.frame(self.recording.op_places, op_ids)

@@ -21,8 +21,10 @@ MOST_CONTENTS = 2**15
 # So many files are open at once where contents are read again.
 MOST_OPEN = 64
 LARGE_PAGE = 2 * 2**20
-# So much memory whose contents are written waits for others, and is at most so many times as large as they are.
-MOST_FREE, MOST_SPARE = 32 * 2**20, 2
+# Memory whose contents are written is kept for others, up to this size of all of it.
+MOST_FREE = 32 * 2**20
+# It is at most so many times as large as what it is then for.
+MOST_SPARE = 2
 
 
 class Shard:
@@ -131,7 +133,7 @@ class Shards:
         return filled
 
     def give_back(self, block: memoryview) -> None:
-        """Takes a block that has been written; memory that was used before is filled twice as fast."""
+        """Takes a block that has been written; memory that was used before is filled faster."""
         self._free.append(block.obj)
         while sum(map(len, self._free)) > MOST_FREE:
             del self._free[0]

@@ -53,9 +53,9 @@ class Submitted:
 
 
 class CallWriter:
-    """Writes one folder of at most `max_bytes`, in a thread; after a crash at any time it holds whole calls only.
+    """Writes one folder of at most `max_bytes`, beside the step; after a crash at any time it holds whole calls only.
 
-    `start` starts the thread. Raises TraceError if the folder holds something else or cannot be written to.
+    `start` makes what writes its files. Raises TraceError if the folder holds something else or cannot be written to.
     """
 
     def __init__(
