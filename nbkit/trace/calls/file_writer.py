@@ -7,8 +7,10 @@ from pathlib import Path
 from typing import Protocol
 from zlib import crc32
 
-# Contents that follow each other in a block: path of their file, number of the first, block, where each ends.
-Contents = tuple[Path, int, memoryview, Sequence[int]]
+import numpy as np
+
+# Contents that follow each other in a block: path of their file, number of the first, block, where each ends in int64.
+Contents = tuple[Path, int, memoryview, np.ndarray]
 
 
 class Job(Protocol):
@@ -60,8 +62,9 @@ class PythonFileWriter:
         return head_bytes
 
 
-def write_contents(path: Path, first: int, block: memoryview, ends: Sequence[int]) -> int:
+def write_contents(path: Path, first: int, block: memoryview, all_ends: np.ndarray) -> int:
     """Writes contents as a safetensors file, whole or not at all; returns the length of what the file begins with."""
+    ends = all_ends.tolist()
     checksums = [crc32(block[start:end]) for start, end in zip((0, *ends), ends, strict=False)]
     head, partial = shard_head(first, ends, checksums), path.with_suffix(".part")
     try:

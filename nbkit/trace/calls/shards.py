@@ -25,6 +25,9 @@ LARGE_PAGE = 2 * 2**20
 MOST_FREE = 32 * 2**20
 # It is at most so many times as large as what it is then for.
 MOST_SPARE = 2
+# As much of it waits for the next recording when one has ended: the system clears what it gives, which takes a while.
+MOST_KEPT = 2 * BLOCK
+_kept: list[list[Any]] = []
 
 
 class Shard:
@@ -69,7 +72,7 @@ class Shard:
     def to_write(self) -> Contents:
         """Returns what is to be written."""
         assert self.block is not None
-        return self.path, self.first, self.block, self.ends.tolist()
+        return self.path, self.first, self.block, self.ends
 
     def written(self, head_bytes: int) -> memoryview:
         """Notes that the file is written; returns the block, which is free then."""
@@ -88,6 +91,8 @@ class Shards:
         self._shards: list[Shard] = []
         self._closed_bytes = 0
         self._free: list[Any] = []  # memory, the oldest first
+        with suppress(IndexError):
+            self._free = _kept.pop()
         self._opened = lru_cache(MOST_OPEN)(Shard.contents)
 
     def __iter__(self) -> Iterator[Shard]:
@@ -137,6 +142,13 @@ class Shards:
         self._free.append(block.obj)
         while sum(map(len, self._free)) > MOST_FREE:
             del self._free[0]
+
+    def close(self) -> None:
+        """Leaves memory to the next recording; all is written."""
+        while sum(map(len, self._free)) > MOST_KEPT:
+            self._free.remove(max(self._free, key=len))
+        _kept[:] = [self._free]
+        self._free = []
 
     def _block(self, size: int) -> memoryview:
         size = max(size, BLOCK)

@@ -177,6 +177,7 @@ class CallWriter:
                 self._thread.shutdown()
                 while self._waiting:
                     self._end(self._waiting.popleft())
+                self.shards.close()
         if self._error is not None:
             raise self._error
 

@@ -1,5 +1,6 @@
 """When captured calls reach the disk while a step runs."""
 
+from array import array
 from contextlib import suppress
 from threading import Event, Timer
 from zlib import crc32
@@ -167,7 +168,9 @@ def test_lines_are_in_the_order_of_the_calls_though_files_are_not_written_as_fas
     files, block = start(), memoryview(bytes(2**22))
     names = [tmp_path / f"values-{number:05}.safetensors" for number in range(30)]
     jobs = [
-        files.submit((name, number, block, [8 if number % 3 else len(block)]), tmp_path / CALLS, [b"%d\n" % number])
+        files.submit(
+            (name, number, block, array("q", [8 if number % 3 else len(block)])), tmp_path / CALLS, [b"%d\n" % number]
+        )
         for number, name in enumerate(names)
     ]
     files.shutdown()
@@ -182,7 +185,9 @@ def test_no_call_is_added_after_contents_that_could_not_be_written(tmp_path, sta
     names = [tmp_path / f"values-{number:05}.safetensors" for number in range(20)]
     names[7].mkdir()
     jobs = [
-        files.submit((name, number, block, [8 if number == 7 else len(block)]), tmp_path / CALLS, [b"%d\n" % number])
+        files.submit(
+            (name, number, block, array("q", [8 if number == 7 else len(block)])), tmp_path / CALLS, [b"%d\n" % number]
+        )
         for number, name in enumerate(names)
     ]
     files.shutdown()
@@ -192,7 +197,8 @@ def test_no_call_is_added_after_contents_that_could_not_be_written(tmp_path, sta
     assert (tmp_path / CALLS).read_bytes().split() == [b"%d" % number for number in range(7)]
 
 
-def test_memory_that_was_written_is_filled_again(tmp_path):
+def test_memory_that_was_written_is_filled_again(tmp_path, monkeypatch):
+    monkeypatch.setattr(shards, "_kept", [])
     writer, addresses = CallWriter(tmp_path / "calls", {}, 2**30), []
     sizes = [2 * BLOCK, 2 * BLOCK - 8, 5 * BLOCK, 8, 4 * BLOCK]
     for size in sizes:
@@ -219,3 +225,22 @@ def test_little_memory_waits_for_other_contents(tmp_path, monkeypatch):
         writer.flush()
         assert sum(map(len, writer.shards._free)) <= 2 * BLOCK
     writer.finish()
+
+
+def test_some_memory_waits_for_the_next_recording(tmp_path, monkeypatch):
+    monkeypatch.setattr(shards, "_kept", [])
+
+    def addresses(name, *values):
+        writer, found = CallWriter(tmp_path / name, {}, 2**30), []
+        for value in values:
+            size = (3 if value == 1 else 1) * BLOCK
+            writer.put(np.full(size, value, np.uint8))
+            found.append(np.frombuffer(writer.shards.filling.block, np.uint8).ctypes.data)
+            writer.flush()
+        writer.finish()
+        assert [writer.stored(number)[-1] for number in range(len(values))] == [*values]
+        return found
+
+    first = addresses("first", 0, 1, 2, 3)
+    assert BLOCK <= sum(map(len, shards._kept[0])) <= 2 * BLOCK
+    assert addresses("second", 4)[0] in (first[0], first[2], first[3])

@@ -70,9 +70,9 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, module) {
       });
   py::class_<Contents, std::shared_ptr<Contents>>(module, "Contents")
       .def(py::init<const py::object&, py::object, bool>(), py::arg("writer"), py::arg("reference"), py::arg("copies") = false)
-      .def("put", &Contents::put_buffer)
+      .def("put", [](Contents& contents, const py::buffer& buffer) { return contents.text_of(contents.put(buffer)); })
       .def("name", [](Contents& contents, const HeldStorage& held, int64_t start,
-                      int64_t count) { return contents.name(held.storage, {start, count}); })
+                      int64_t count) { return contents.text_of(contents.name(held.storage, {start, count})); })
       .def("is_whole_known", [](Contents& contents, const HeldStorage& held) { return contents.is_whole_known(held.storage); })
       .def("changed", [](Contents& contents, const HeldStorage& held) { contents.changed(held.storage); })
       .def("__len__", &Contents::count);

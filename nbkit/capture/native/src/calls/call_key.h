@@ -71,24 +71,31 @@ bool each_part(const at::Tensor& tensor, const Visit& visit) {
   }
 }
 
-// The key of one call, and the storages that its tensors lie in, in the order in which they are met.
+// The keys of one call, before it runs and after it has, and the storages that its tensors lie in, in the order in which
+// they are met.
 class CallKey {
  public:
   // Sizes as in nbkit/capture/calls/memory.py.
   static constexpr int64_t alignment = 64, small = 64 << 10, most_unused = 4, most_checked = 64;
 
-  static constexpr size_t usual_length = 128, usual_count = 8;
-
-  CallKey() {
-    key.reserve(usual_length);
-    storages.reserve(usual_count);
-    used_.reserve(usual_count);
-  }
-
-  Key key;
+  Key begun, ended;
   std::vector<c10::Storage> storages;
   std::vector<at::Generator> generators;  // that it is given
   bool is_usual = true;  // else it has what Python has to look at: other layouts and types, generators of devices
+
+  // Leaves no more than memory for another call.
+  void clear() {
+    begun.clear();
+    ended.clear();
+    storages.clear();
+    generators.clear();
+    used_.clear();
+    is_usual = true;
+    key_ = &begun;
+  }
+
+  // What is added from here on is known once the call has run.
+  void end() { key_ = &ended; }
 
   void add(const c10::IValue& value) {
     if (value.isGenerator()) {
@@ -96,17 +103,17 @@ class CallKey {
       return;
     }
     append_argument(
-        key, value, [&](const at::Tensor& tensor) { add_tensor(tensor); }, [&] { is_usual = false; });
+        *key_, value, [&](const at::Tensor& tensor) { add_tensor(tensor); }, [&] { is_usual = false; });
   }
 
   // The sizes of the storages from a number on, and of those of which a part may do, whether the whole is stored.
   void add_sizes(size_t first, bool takes_whole, Contents& contents) {
     for (size_t number = 0; number < storages.size(); ++number) {
       const auto size = static_cast<int64_t>(storages[number].nbytes());
-      key.push_back(size);
+      key_->push_back(size);
       const int64_t count = std::max<int64_t>(used_[number].second - used_[number].first, 0);
       if (number >= first && !takes_whole && size > small && size > most_unused * count) {
-        key.push_back(size <= most_checked * count && contents.is_whole_known(storages[number]));
+        key_->push_back(size <= most_checked * count && contents.is_whole_known(storages[number]));
       }
     }
   }
@@ -114,7 +121,7 @@ class CallKey {
  private:
   void add_generator(const at::Generator& generator) {
     is_usual = is_usual && generator.defined() && generator.device().is_cpu();
-    key.push_back(ArgumentTag::generator);
+    key_->push_back(ArgumentTag::generator);
     generators.push_back(generator);
   }
 
@@ -128,14 +135,14 @@ class CallKey {
       is_usual = false;
       return;
     }
-    key.push_back(ArgumentTag::tensor);
-    key.push_back(static_cast<int64_t>(number_of(storage, tensor)));
-    key.push_back((tensor.is_conj() ? 1 : 0) | (tensor.is_neg() ? 2 : 0) | static_cast<int64_t>(tensor.scalar_type()) << 8 |
+    key_->push_back(ArgumentTag::tensor);
+    key_->push_back(static_cast<int64_t>(number_of(storage, tensor)));
+    key_->push_back((tensor.is_conj() ? 1 : 0) | (tensor.is_neg() ? 2 : 0) | static_cast<int64_t>(tensor.scalar_type()) << 8 |
                   static_cast<int64_t>(tensor.device().type()) << 16 | static_cast<int64_t>(tensor.device().index()) << 32);
-    key.push_back(tensor.storage_offset());
-    key.push_back(tensor.dim());
-    key.insert(key.end(), tensor.sizes().begin(), tensor.sizes().end());
-    key.insert(key.end(), tensor.strides().begin(), tensor.strides().end());
+    key_->push_back(tensor.storage_offset());
+    key_->push_back(tensor.dim());
+    key_->insert(key_->end(), tensor.sizes().begin(), tensor.sizes().end());
+    key_->insert(key_->end(), tensor.strides().begin(), tensor.strides().end());
   }
 
   // The tensors that a sparse one is made of, and what it is besides.
@@ -148,11 +155,11 @@ class CallKey {
     }
     const c10::TensorImpl* impl = tensor.unsafeGetTensorImpl();
     const bool is_coo = impl->layout() == c10::kSparse;
-    key.push_back(ArgumentTag::other);
-    key.push_back(static_cast<int64_t>(impl->layout()));
-    key.push_back(is_coo && static_cast<const at::SparseTensorImpl*>(impl)->coalesced());
-    key.push_back(impl->dim());
-    key.insert(key.end(), impl->sizes().begin(), impl->sizes().end());
+    key_->push_back(ArgumentTag::other);
+    key_->push_back(static_cast<int64_t>(impl->layout()));
+    key_->push_back(is_coo && static_cast<const at::SparseTensorImpl*>(impl)->coalesced());
+    key_->push_back(impl->dim());
+    key_->insert(key_->end(), impl->sizes().begin(), impl->sizes().end());
   }
 
   size_t number_of(const c10::Storage& storage, const at::Tensor& tensor) {
@@ -178,6 +185,7 @@ class CallKey {
     return found;
   }
 
+  Key* key_ = &begun;
   std::vector<std::pair<int64_t, int64_t>> used_;  // of each storage, the first byte and the one after the last
 };
 

@@ -8,7 +8,6 @@
 
 #include <algorithm>
 #include <memory>
-#include <optional>
 #include <string>
 #include <thread>
 #include <tuple>
@@ -21,6 +20,7 @@
 #include "contents.h"
 #include "known_calls.h"
 #include "pending_records.h"
+#include "shown_values.h"
 #include "../host.h"
 #include "../log.h"
 #include "../python_call.h"
@@ -38,9 +38,9 @@ struct CapturedCall {
   CaptureTraits& traits;
   Arguments arguments;
   py::object taken = py::none();  // what Python keeps of it meanwhile; None of one that is left alone, or known
-  std::optional<CallKey> begun;   // of a usual call
+  std::unique_ptr<CallKey> key;   // of a usual call
   KnownCalls* known = nullptr;
-  std::vector<std::string> names;
+  c10::SmallVector<Name, 8> names;
   int64_t number = 0;
 };
 
@@ -97,30 +97,29 @@ class Capturer {
       return;
     }
     const int64_t start = now_ns();
-    std::optional<Key> key = call.begun.has_value() ? key_of_end(call, results) : std::nullopt;
-    const bool is_settled = call.known != nullptr && key.has_value() && tried(call, [&] { return is_ended(call, *key); });
+    const bool has_key = call.key != nullptr && ends(call, results);
+    const bool is_settled = call.known != nullptr && has_key && tried(call, [&] { return is_ended(call); });
     if (!is_settled || pending_.is_due(start)) {
       hand_over();
     }
     spent_.emplace_back(start, now_ns());
-    if (is_settled) {
-      return;
+    if (!is_settled) {
+      begin_again(call);
+      const py::object learned = after_(call.taken, shown(results));
+      if (!learned.is_none() && has_key) {
+        call.traits.learn(call.known, call.key->begun, call.key->ended, learned);
+      }
     }
-    if (call.known != nullptr) {
-      call.taken = begun_again_(call.function, arguments_of(call), py::cast(call.names), call.known->spans, call.number);
-    }
-    const py::object learned = after_(call.taken, shown(results));
-    if (!learned.is_none() && key.has_value()) {
-      call.traits.learn(call.known, call.begun->key, std::move(*key), learned);
+    if (call.key != nullptr) {
+      call.key->clear();
+      spare_keys_.push_back(std::move(call.key));
     }
   }
 
   void fail(CapturedCall& call) {
     const py::error_scope raised;
     hand_over();
-    if (call.known != nullptr) {
-      call.taken = begun_again_(call.function, arguments_of(call), py::cast(call.names), call.known->spans, call.number);
-    }
+    begin_again(call);
     if (!call.taken.is_none()) {
       raised_(call.taken);
     }
@@ -135,39 +134,6 @@ class Capturer {
   py::bytes spent() const { return as_bytes(spent_); }
 
  private:
-  // A value as Python sees it. With objects of their own for its tensors autograd would no longer add gradients in place,
-  // and nn.Parameter() would refuse what detach() returned.
-  static c10::IValue shown(const c10::IValue& value) {
-    if (value.isTensor()) {
-      return alias_of(value.toTensor());
-    }
-    if (!value.isTensorList()) {
-      return value;
-    }
-    c10::List<at::Tensor> tensors;
-    for (const at::Tensor& tensor : value.toTensorVector()) {
-      tensors.push_back(alias_of(tensor));
-    }
-    return tensors;
-  }
-
-  static py::object shown(c10::ArrayRef<c10::IValue> results) {
-    std::vector<c10::IValue> seen;
-    for (const c10::IValue& result : results) {
-      seen.push_back(shown(result));
-    }
-    return returned(seen);
-  }
-
-  // Another tensor with the same memory; itself where Python knows it, or has to.
-  static at::Tensor alias_of(const at::Tensor& tensor) {
-    if (!tensor.defined() || !has_plain_memory(tensor) || object_of(tensor) != nullptr) {
-      return tensor;
-    }
-    const c10::impl::ExcludeDispatchKeyGuard in_no_mode(c10::DispatchKey::Python);
-    return at::Tensor(tensor.unsafeGetTensorImpl()->shallow_copy_and_detach(c10::VariableVersion(0), false));
-  }
-
   static py::tuple arguments_of(const CapturedCall& call) {
     const auto& written = call.traits.written;  // what is written to is a result, too: the same tensor
     CapturedCall::Arguments seen;
@@ -177,6 +143,18 @@ class Capturer {
     }
     const PythonCall python(call.op.schema(), seen);
     return py::make_tuple(python.args, python.kwargs);
+  }
+
+  // Lets Python look at a call that was known when it began.
+  void begin_again(CapturedCall& call) {
+    if (call.known == nullptr) {
+      return;
+    }
+    std::vector<std::string> names;
+    for (const Name name : call.names) {
+      names.push_back(contents_->text_of(name));
+    }
+    call.taken = begun_again_(call.function, arguments_of(call), py::cast(names), call.known->spans, call.number);
   }
 
   // What runs in another thread without a node of autograd's is part of a collective.
@@ -198,18 +176,24 @@ class Capturer {
 
   // Whether calls that begin as this one are known: then its contents are named.
   bool is_begun(CapturedCall& call) {
-    CallKey& key = call.begun.emplace();
-    key.key = normal_;  // a record tells how what is set differs from it
-    append_state(key.key);
+    if (spare_keys_.empty()) {
+      call.key = std::make_unique<CallKey>();
+    } else {
+      call.key = std::move(spare_keys_.back());
+      spare_keys_.pop_back();
+    }
+    CallKey& key = *call.key;
+    key.begun = normal_;  // a record tells how what is set differs from it
+    append_state(key.begun);
     for (const c10::IValue& argument : call.arguments) {
       key.add(argument);
     }
     if (!key.is_usual) {
-      call.begun.reset();
+      call.key.reset();
       return false;
     }
     key.add_sizes(0, call.traits.takes_whole, *contents_);
-    const auto found = call.traits.known.find(key.key);
+    const auto found = call.traits.known.find(key.begun);
     if (found == call.traits.known.end()) {
       return false;
     }
@@ -226,25 +210,40 @@ class Capturer {
   }
 
   // Whether calls that end as this one are known: then its record is added.
-  bool is_ended(CapturedCall& call, const Key& key) {
-    const auto found = call.known->by_end.find(key);
+  bool is_ended(CapturedCall& call) {
+    const auto found = call.known->by_end.find(call.key->ended);
     if (found == call.known->by_end.end()) {
       return false;
     }
     name_all(call, found->second.after);
-    pending_.add(found->second.with(call.number, call.names, encode_), ops_->count(), call.traits.name, call.number);
+    pending_.add(ops_->count(), call.traits.name, call.number, [&](std::string& text) {
+      found->second.append_to(text, call.number, call.names, [&](Name name) { add_name(text, name); });
+    });
     return true;
+  }
+
+  // As JSON; a parameter may have any name.
+  void add_name(std::string& text, Name name) {
+    if (name >= 0) {
+      text.append(1, '"').append(std::to_string(name)).append(1, '"');
+      return;
+    }
+    const auto place = static_cast<size_t>(-1 - name);
+    while (encoded_.size() <= place) {
+      encoded_.push_back(encode_(contents_->text_of(-1 - static_cast<Name>(encoded_.size()))).cast<std::string>());
+    }
+    text += encoded_[place];
   }
 
   void name_all(CapturedCall& call, const NamedParts& parts) {
     for (const auto& [storage, part] : parts) {
-      call.names.push_back(contents_->name(call.begun->storages[storage], part));
+      call.names.push_back(contents_->name(call.key->storages[storage], part));
     }
   }
 
-  // What is to be known of a call that has run; none where Python has to look at it.
-  std::optional<Key> key_of_end(CapturedCall& call, c10::ArrayRef<c10::IValue> results) {
-    CallKey& key = *call.begun;
+  // Completes the key of a call that has run; returns false where Python has to look at it.
+  bool ends(CapturedCall& call, c10::ArrayRef<c10::IValue> results) {
+    CallKey& key = *call.key;
     for (const size_t index : call.traits.written) {
       each_tensor(call.arguments[index], [&](const at::Tensor& tensor) {
         if (!each_part(tensor, [&](const at::Tensor& part) { contents_->changed(part.storage()); })) {
@@ -253,9 +252,7 @@ class Capturer {
       });
     }
     const size_t first = key.storages.size();
-    Key begun = std::move(key.key);
-    key.key = {};
-    key.key.reserve(CallKey::usual_length);
+    key.end();
     for (const c10::IValue& result : results) {
       key.add(result);
     }
@@ -263,8 +260,7 @@ class Capturer {
       key.add(call.arguments[index]);
     }
     key.add_sizes(first, call.traits.takes_whole, *contents_);
-    std::swap(begun, key.key);
-    return key.is_usual ? std::optional(std::move(begun)) : std::nullopt;
+    return key.is_usual;
   }
 
   // Of the calls of an op that are chosen from, as CallScope counts them.
@@ -282,6 +278,8 @@ class Capturer {
   PendingRecords pending_;
   py::object numbers_;
   std::shared_ptr<OpLog> ops_;
+  std::vector<std::unique_ptr<CallKey>> spare_keys_;
+  std::vector<std::string> encoded_;  // names below 0
   const std::thread::id thread_ = std::this_thread::get_id();
   bool asks_each_ = true;
   Key normal_;  // what was set when the recording began

@@ -4,6 +4,7 @@
 
 #include <ATen/core/Generator.h>
 #include <c10/core/Storage.h>
+#include <c10/util/SmallVector.h>
 #include <c10/util/flat_hash_map.h>
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
@@ -15,6 +16,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -111,6 +113,9 @@ class Filling {
   int64_t first_ = 0;
 };
 
+// The name of a content: its number; of what is referenced, as many below 0 as such names came before, less one.
+using Name = int64_t;
+
 class Contents {
  public:
   // `writer` is a CallWriter. `reference` names what need not be stored, by the number of a storage's address; None where
@@ -123,15 +128,18 @@ class Contents {
         copies_(copies) {}
 
   // The name of bytes, which are stored unless they are.
-  std::string put(const char* data, size_t size) { return put(data, size, summed(data, size)); }
+  Name put(const char* data, size_t size) { return put(data, size, summed(data, size)); }
 
-  std::string put_buffer(const py::buffer& buffer) {
+  Name put(const py::buffer& buffer) {
     const py::buffer_info info = buffer.request();
     return put(static_cast<const char*>(info.ptr), static_cast<size_t>(info.size * info.itemsize));
   }
 
+  // A name as Python has it, and records.
+  std::string text_of(Name name) const { return name < 0 ? *texts_[static_cast<size_t>(-1 - name)] : std::to_string(name); }
+
   // The name of the state of a generator.
-  std::string put_state(at::Generator generator) {
+  Name put_state(at::Generator generator) {
     const at::Tensor state = [&] {
       const std::lock_guard<std::mutex> lock(generator.mutex());
       return generator.get_state();
@@ -140,7 +148,7 @@ class Contents {
   }
 
   // The name of what a storage holds now.
-  std::string name(const c10::Storage& storage, Part part) {
+  Name name(const c10::Storage& storage, Part part) {
     if (is_read_in_place(storage)) {
       return name(storage, part, static_cast<const char*>(storage.data()) + part.start);
     }
@@ -173,7 +181,7 @@ class Contents {
   static constexpr int64_t tiny = 4096;
   struct Known {
     c10::weak_intrusive_ptr<c10::StorageImpl> storage;
-    std::map<Part, std::pair<std::string, int64_t>> parts;  // name and sum
+    std::map<Part, std::pair<Name, int64_t>> parts;  // name and sum
   };
 
   bool is_read_in_place(const c10::Storage& storage) const { return storage.device().is_cpu() && !copies_; }
@@ -191,37 +199,38 @@ class Contents {
   }
 
   // The same of a part whose bytes are `data`.
-  std::string name(const c10::Storage& storage, Part part, const char* data) {
+  Name name(const c10::Storage& storage, Part part, const char* data) {
     const auto size = static_cast<size_t>(part.count);
     const int64_t sum = summed(data, size);
     if (part.count <= tiny) {  // to store it anew, and to compare, takes no longer than to look it up
-      std::optional<std::string> known = reference(storage, data, size);
+      const std::optional<Name> known = reference(storage, data, size);
       return known.has_value() ? *known : put(data, size, sum);
     }
-    Known& known = entry(storage);
-    auto found = known.parts.find(part);
-    if (found == known.parts.end() || found->second.second != sum) {
-      std::optional<std::string> name = reference(storage, data, size);
-      known.parts[part] = {name.has_value() ? *name : put(data, size, sum), sum};
-      found = known.parts.find(part);
+    const auto& known = entry(storage).parts;
+    const auto found = known.find(part);
+    if (found != known.end() && found->second.second == sum) {
+      return found->second.first;
     }
-    return found->second.first;
+    const std::optional<Name> referenced = reference(storage, data, size);
+    const Name name = referenced.has_value() ? *referenced : put(data, size, sum);
+    entry(storage).parts[part] = {name, sum};
+    return name;
   }
 
-  std::string put(const char* data, size_t size, int64_t sum) {
+  Name put(const char* data, size_t size, int64_t sum) {
     for (const auto& [other_size, number] : by_sum_[sum]) {
       if (other_size == size && is_same(number, data, size)) {
-        return std::to_string(number);
+        return number;
       }
     }
     const auto added = filling_.add(data, size);
-    const int64_t number = added.has_value() ? *added : stored(data, size);
+    const Name number = added.has_value() ? *added : stored(data, size);
     by_sum_[sum].emplace_back(size, number);
-    return std::to_string(number);
+    return number;
   }
 
   // The number that Python gives a content which does not fit in what is being filled.
-  int64_t stored(const char* data, size_t size) {
+  Name stored(const char* data, size_t size) {
     const auto number = store_(py::memoryview::from_memory(data, static_cast<py::ssize_t>(size))).cast<int64_t>();
     const py::object shard = shards_.attr("filling");
     filling_ = shard.is_none() ? Filling() : Filling(shard);
@@ -233,13 +242,21 @@ class Contents {
     return std::memcmp(known != nullptr ? known : py::buffer(stored_(number)).request().ptr, data, size) == 0;
   }
 
-  std::optional<std::string> reference(const c10::Storage& storage, const char* data, size_t size) {
+  std::optional<Name> reference(const c10::Storage& storage, const char* data, size_t size) {
     if (reference_.is_none()) {
       return std::nullopt;
     }
-    return reference_(reinterpret_cast<uintptr_t>(storage.data()), storage.nbytes(),
-                      py::memoryview::from_memory(data, static_cast<py::ssize_t>(size)))
-        .cast<std::optional<std::string>>();
+    auto name = reference_(reinterpret_cast<uintptr_t>(storage.data()), storage.nbytes(),
+                           py::memoryview::from_memory(data, static_cast<py::ssize_t>(size)))
+                    .cast<std::optional<std::string>>();
+    if (!name.has_value()) {
+      return std::nullopt;
+    }
+    const auto [known, is_new] = referenced_.try_emplace(std::move(*name), -1 - static_cast<Name>(referenced_.size()));
+    if (is_new) {
+      texts_.push_back(&known->first);
+    }
+    return known->second;
   }
 
   Known& entry(const c10::Storage& storage) {
@@ -262,7 +279,9 @@ class Contents {
   const bool copies_;
   Filling filling_;
   ska::flat_hash_map<c10::StorageImpl*, Known> known_;
-  ska::flat_hash_map<int64_t, std::vector<std::pair<size_t, int64_t>>> by_sum_;  // sizes and numbers of contents
+  ska::flat_hash_map<int64_t, c10::SmallVector<std::pair<size_t, Name>, 1>> by_sum_;  // sizes and numbers of contents
+  std::unordered_map<std::string, Name> referenced_;
+  std::vector<const std::string*> texts_;  // of names below 0
   size_t most_ = 1000;
 };
 

@@ -2,11 +2,13 @@
 // go on in Python. As PythonFileWriter of nbkit/trace/calls/file_writer.py.
 #pragma once
 
+#include <c10/util/ArrayRef.h>
 #include <caffe2/serialize/crc_alt.h>
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <condition_variable>
 #include <cstdint>
@@ -16,6 +18,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <thread>
 #include <utility>
@@ -25,18 +28,27 @@ namespace nbkit {
 
 namespace py = pybind11;
 
-// CRC32 in hexadecimal.
+constexpr size_t checksum_digits = 8;
+
+// Writes the CRC32 of some bytes in hexadecimal.
+inline void write_checksum(char* digits, const char* data, size_t size) {
+  uint32_t checksum = crc32_fast(data, size);
+  for (size_t place = checksum_digits; place > 0; checksum >>= 4) {
+    digits[--place] = "0123456789abcdef"[checksum & 15];
+  }
+}
+
 inline std::string checksum_of(const char* data, size_t size) {
-  char checksum[9];
-  std::snprintf(checksum, sizeof(checksum), "%08x", static_cast<unsigned>(crc32_fast(data, size)));
+  std::string checksum(checksum_digits, '0');
+  write_checksum(checksum.data(), data, size);
   return checksum;
 }
 
 // What the file begins with: the name and the place of each content; `ends` are where they end.
-inline std::string head_of(const char* data, size_t first, const std::vector<size_t>& ends) {
+inline std::string head_of(const char* data, size_t first, c10::ArrayRef<int64_t> ends) {
   std::string head = "{";
-  size_t start = 0;
-  for (const size_t end : ends) {
+  int64_t start = 0;
+  for (const int64_t end : ends) {
     head += (head.size() == 1 ? "\"" : ",\"") + std::to_string(first++) + "-" + checksum_of(data + start, end - start) +
             R"(":{"dtype":"U8","shape":[)" + std::to_string(end - start) + R"(],"data_offsets":[)" + std::to_string(start) +
             "," + std::to_string(end) + "]}";
@@ -51,16 +63,16 @@ inline std::string head_of(const char* data, size_t first, const std::vector<siz
 }
 
 // Appends to a file, or writes one anew: one text after the other. Returns errno, 0 if all is written.
-inline int write_file(const std::filesystem::path& path, const char* mode, const std::string& text, const char* data,
-                      size_t size) {
+inline int write_file(const std::filesystem::path& path, const char* mode, c10::ArrayRef<std::string_view> texts) {
   std::FILE* file = std::fopen(path.c_str(), mode);
   if (file == nullptr) {
     return errno;
   }
   std::setvbuf(file, nullptr, _IONBF, 0);
   errno = 0;
-  const bool is_whole =
-      std::fwrite(text.data(), 1, text.size(), file) == text.size() && std::fwrite(data, 1, size, file) == size;
+  const bool is_whole = std::all_of(texts.begin(), texts.end(), [file](std::string_view text) {
+    return std::fwrite(text.data(), 1, text.size(), file) == text.size();
+  });
   const int error = is_whole ? 0 : (errno != 0 ? errno : EIO);
   return std::fclose(file) != 0 && is_whole ? errno : error;
 }
@@ -70,8 +82,8 @@ struct WriteTask {
   std::filesystem::path path, calls_path;
   size_t first = 0;
   const char* data = nullptr;
-  std::vector<size_t> ends;
-  std::string lines;
+  c10::ArrayRef<int64_t> ends;  // of each content
+  std::vector<std::string_view> lines;
   size_t number = 0;      // of the task
   size_t head_bytes = 0;  // of the file of contents
   int error = 0;
@@ -84,7 +96,7 @@ struct WriteTask {
     auto partial = path;
     partial.replace_extension(".part");
     std::error_code trouble;
-    error = write_file(partial, "wb", head, data, ends.empty() ? 0 : ends.back());
+    error = write_file(partial, "wb", {head, {data, static_cast<size_t>(ends.empty() ? 0 : ends.back())}});
     if (error == 0) {
       std::filesystem::rename(partial, path, trouble);
       error = trouble.value();
@@ -97,7 +109,7 @@ struct WriteTask {
   }
 
   void add_lines() {
-    error = write_file(calls_path, "ab", lines, nullptr, 0);
+    error = write_file(calls_path, "ab", lines);
     if (error != 0) {
       failed = calls_path;
     }
@@ -186,11 +198,17 @@ class WriteQueue {
   bool is_closed_ = false;
 };
 
+// What is written, in memory of Python.
+struct Written {
+  py::buffer_info block, ends;
+  py::list lines;
+};
+
 // A task in the hands of Python, which keeps the memory that is written.
 class WriteJob {
  public:
-  WriteJob(std::shared_ptr<WriteQueue> queue, std::shared_ptr<WriteTask> task, py::buffer_info block)
-      : queue_(std::move(queue)), task_(std::move(task)), block_(std::move(block)) {}
+  WriteJob(std::shared_ptr<WriteQueue> queue, std::shared_ptr<WriteTask> task, Written written)
+      : queue_(std::move(queue)), task_(std::move(task)), written_(std::move(written)) {}
   WriteJob(WriteJob&&) = default;
   WriteJob& operator=(WriteJob&&) = delete;
   ~WriteJob() { wait(); }
@@ -219,7 +237,7 @@ class WriteJob {
 
   std::shared_ptr<WriteQueue> queue_;
   std::shared_ptr<WriteTask> task_;
-  py::buffer_info block_;
+  Written written_;
 };
 
 class FileWriter {
@@ -230,21 +248,22 @@ class FileWriter {
   ~FileWriter() { shutdown(); }
 
   // `contents`, if there are any: path, number of the first, block, where each ends.
-  WriteJob submit(const py::object& contents, const py::object& calls_path, const std::vector<std::string>& lines) {
+  WriteJob submit(const py::object& contents, const py::object& calls_path, const py::list& lines) {
     auto task = std::make_shared<WriteTask>();
-    py::buffer_info block;
+    Written written;
+    written.lines = lines;
     if (!contents.is_none()) {
-      auto [path, first, buffer, ends] =
-          contents.cast<std::tuple<py::object, size_t, py::buffer, std::vector<size_t>>>();
-      block = buffer.request();
+      const auto [path, first, block, ends] = contents.cast<std::tuple<py::object, size_t, py::buffer, py::buffer>>();
+      written.block = block.request();
+      written.ends = ends.request();
       task->path = path_of(path);
       task->first = first;
-      task->data = static_cast<const char*>(block.ptr);
-      task->ends = std::move(ends);
+      task->data = static_cast<const char*>(written.block.ptr);
+      task->ends = {static_cast<const int64_t*>(written.ends.ptr), static_cast<size_t>(written.ends.size)};
     }
     task->calls_path = path_of(calls_path);
-    for (const std::string& line : lines) {
-      task->lines += line;
+    for (const py::handle line : lines) {
+      task->lines.push_back(line.cast<std::string_view>());
     }
     if (queue_->add(task)) {
       try {
@@ -254,7 +273,7 @@ class FileWriter {
         queue_->run(false);
       }
     }
-    return {queue_, std::move(task), std::move(block)};
+    return {queue_, std::move(task), std::move(written)};
   }
 
   // Waits until all is written.

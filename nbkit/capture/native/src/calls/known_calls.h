@@ -1,7 +1,6 @@
 // What is known of an op's calls: the text of their records, by what these follow from.
 #pragma once
 
-#include <algorithm>
 #include <string>
 #include <tuple>
 #include <unordered_map>
@@ -23,22 +22,18 @@ struct RecordText {
   std::vector<int64_t> between;  // what stands between two of these: the place of a name, -1 for the number
   NamedParts after;
 
-  std::string with(int64_t number, const std::vector<std::string>& names, const py::object& encode) const {
-    std::string text;
+  // Adds the text of a call's record to `text`; `add_name` adds the JSON of a name.
+  template <typename AddName>
+  void append_to(std::string& text, int64_t number, c10::ArrayRef<Name> names, const AddName& add_name) const {
     for (size_t place = 0; place < between.size(); ++place) {
       text += texts[place];
-      text += between[place] < 0 ? std::to_string(number) : quoted(names[static_cast<size_t>(between[place])], encode);
+      if (between[place] < 0) {
+        text += std::to_string(number);
+      } else {
+        add_name(names[static_cast<size_t>(between[place])]);
+      }
     }
-    return text + texts.back();
-  }
-
- private:
-  // As JSON; `encode` is Python's, for what needs more than quotes: a parameter may have any name.
-  static std::string quoted(const std::string& name, const py::object& encode) {
-    const bool is_simple = std::all_of(name.begin(), name.end(), [](char one) {
-      return one >= ' ' && one <= '~' && one != '"' && one != '\\';
-    });
-    return is_simple ? '"' + name + '"' : encode(name).cast<std::string>();
+    text += texts.back();
   }
 };
 

@@ -20,11 +20,17 @@ class PendingRecords {
   // `add_lines` is that of Capturing (nbkit/capture/operators/capturing.py).
   explicit PendingRecords(py::object add_lines) : add_lines_(std::move(add_lines)) {}
 
-  // The text of a record, with the row of its call, the name of its op, and its number; as line_of() of
+  // A record whose text `append_to` adds, with the row of its call, the name of its op, and its number; as line_of() of
   // nbkit/trace/calls/layout.py.
-  void add(const std::string& text, size_t slot, const py::object& op, int64_t number) {
-    lines_.append(R"({"crc32":")").append(checksum_of(text.data(), text.size()));
-    lines_.append(R"(","call":)").append(text).append("}\n");
+  template <typename AppendTo>
+  void add(size_t slot, const py::object& op, int64_t number, const AppendTo& append_to) {
+    lines_ += R"({"crc32":")";
+    const size_t place = lines_.size();
+    lines_.append(checksum_digits, '0').append(R"(","call":)");
+    const size_t start = lines_.size();
+    append_to(lines_);
+    write_checksum(&lines_[place], lines_.data() + start, lines_.size() - start);
+    lines_ += "}\n";
     ends_.push_back(static_cast<int64_t>(lines_.size()));
     slots_.push_back(static_cast<int64_t>(slot));
     ops_.append(op);
