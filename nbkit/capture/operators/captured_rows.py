@@ -48,7 +48,7 @@ class CapturedRows:
         # Autograd calls some ops that torch's observer does not report: they stand in the op that they follow.
         ops = np.array([*places["op"][1], None], object)[codes["op"]]
         columns: dict[str, Any] = {"op_id": np.where(ops == np.array(self.ops, object), ids, -1)}
-        listed = {"op_id": f"[{','.join(map(str, columns['op_id'].tolist()))}]"}
+        listed = {"op_id": encode(columns["op_id"].tolist())}
         for name in PLACE_COLUMNS[1:]:
             columns[name] = text_column(codes[name], places[name][1])
             quoted = [*map(encode, places[name][1]), "null"]

@@ -216,23 +216,32 @@ class Capturer {
       return false;
     }
     name_all(call, found->second.after);
+    encode_referenced(call.names);  // before a line is begun: Python may let other threads run
     pending_.add(ops_->count(), call.traits.name, call.number, [&](std::string& text) {
       found->second.append_to(text, call.number, call.names, [&](Name name) { add_name(text, name); });
     });
     return true;
   }
 
-  // As JSON; a parameter may have any name.
-  void add_name(std::string& text, Name name) {
-    if (name >= 0) {
+  // Has the JSON of names that are no numbers; a parameter may have any.
+  void encode_referenced(c10::ArrayRef<Name> names) {
+    for (const Name name : names) {
+      while (static_cast<Name>(encoded_.size()) < -name) {
+        const size_t place = encoded_.size();
+        std::string text = encode_(contents_->text_of(-1 - static_cast<Name>(place))).cast<std::string>();
+        if (encoded_.size() == place) {
+          encoded_.push_back(std::move(text));
+        }
+      }
+    }
+  }
+
+  void add_name(std::string& text, Name name) const {
+    if (name < 0) {
+      text += encoded_[static_cast<size_t>(-1 - name)];
+    } else {
       text.append(1, '"').append(std::to_string(name)).append(1, '"');
-      return;
     }
-    const auto place = static_cast<size_t>(-1 - name);
-    while (encoded_.size() <= place) {
-      encoded_.push_back(encode_(contents_->text_of(-1 - static_cast<Name>(encoded_.size()))).cast<std::string>());
-    }
-    text += encoded_[place];
   }
 
   void name_all(CapturedCall& call, const NamedParts& parts) {
@@ -279,7 +288,7 @@ class Capturer {
   py::object numbers_;
   std::shared_ptr<OpLog> ops_;
   std::vector<std::unique_ptr<CallKey>> spare_keys_;
-  std::vector<std::string> encoded_;  // names below 0
+  std::vector<std::string> encoded_;  // names below 0, from -1 down
   const std::thread::id thread_ = std::this_thread::get_id();
   bool asks_each_ = true;
   Key normal_;  // what was set when the recording began

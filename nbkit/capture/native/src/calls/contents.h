@@ -218,7 +218,8 @@ class Contents {
   }
 
   Name put(const char* data, size_t size, int64_t sum) {
-    for (const auto& [other_size, number] : by_sum_[sum]) {
+    const auto alike = by_sum_[sum];  // a copy: Python, which shows what is written, may let other threads run
+    for (const auto& [other_size, number] : alike) {
       if (other_size == size && is_same(number, data, size)) {
         return number;
       }

@@ -17,24 +17,40 @@ using NamedPart = std::pair<size_t, Part>;
 using NamedParts = std::vector<NamedPart>;
 
 // The text of a record without what differs from call to call: its number, and the names of contents.
-struct RecordText {
-  std::vector<std::string> texts;
-  std::vector<int64_t> between;  // what stands between two of these: the place of a name, -1 for the number
+class RecordText {
+ public:
+  // `between` says what stands between two texts: the place of a name, -1 for the number.
+  RecordText(const std::vector<std::string>& texts, const std::vector<int64_t>& between, NamedParts after)
+      : after(std::move(after)) {
+    for (size_t place = 0; place < texts.size(); ++place) {
+      text_ += texts[place];
+      if (place < between.size()) {
+        gaps_.emplace_back(text_.size(), between[place]);
+      }
+    }
+  }
+
   NamedParts after;
 
   // Adds the text of a call's record to `text`; `add_name` adds the JSON of a name.
   template <typename AddName>
   void append_to(std::string& text, int64_t number, c10::ArrayRef<Name> names, const AddName& add_name) const {
-    for (size_t place = 0; place < between.size(); ++place) {
-      text += texts[place];
-      if (between[place] < 0) {
+    size_t start = 0;
+    for (const auto& [end, place] : gaps_) {
+      text.append(text_, start, end - start);
+      if (place < 0) {
         text += std::to_string(number);
       } else {
-        add_name(names[static_cast<size_t>(between[place])]);
+        add_name(names[static_cast<size_t>(place)]);
       }
+      start = end;
     }
-    text += texts.back();
+    text.append(text_, start);
   }
+
+ private:
+  std::string text_;
+  std::vector<std::pair<size_t, int64_t>> gaps_;  // where one is, and what fills it
 };
 
 // What is known of calls that begin alike.
@@ -68,7 +84,7 @@ struct CaptureTraits {
     }
     // Names have their places in the text by what is named before.
     if (calls != nullptr && calls->by_end.size() < most_known && calls->before.size() == before.size()) {
-      calls->by_end[std::move(ended)] = RecordText{std::move(texts), std::move(between), parts_of(after)};
+      calls->by_end.insert_or_assign(std::move(ended), RecordText(texts, between, parts_of(after)));
     }
   }
 

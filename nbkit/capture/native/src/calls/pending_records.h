@@ -57,7 +57,7 @@ class PendingRecords {
   }
 
  private:
-  static constexpr size_t most = 256;
+  static constexpr size_t most = 1024;
   static constexpr int64_t most_waiting_ns = 200'000'000;
 
   py::object add_lines_;
