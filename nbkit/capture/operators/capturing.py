@@ -169,16 +169,13 @@ class Capturing(Interceptor):
         taken: Taken | None = call.mode.isolated(lambda: self.taker.before(*arguments), self._trouble(call))
         return taken
 
-    def end(self, call: Intercepted, taken: Taken, out: Any) -> Record | None:
-        """Saves a call that has run, with what it has returned and written to; returns its record if it is complete."""
+    def end(self, call: Intercepted, taken: Taken, out: Any) -> None:
+        """Saves a call that has run, with what it has returned and written to."""
         if call.traits.name in RUNS:
             self.running.append(Running(call, taken, out))
             self._ask_each()
-            return None
-        record: Record | None = call.mode.isolated(
-            lambda: self._add(call, self.taker.after(taken, out)), self._trouble(call)
-        )
-        return record
+            return
+        call.mode.isolated(lambda: self._add(call, self.taker.after(taken, out)), self._trouble(call))
 
     def add_lines(self, lines: bytes, ends: bytes, slots: bytes, ops: list[str], numbers: bytes) -> None:
         """Adds calls whose records the library has made: their lines, where each ends, and numbers in int64."""
@@ -264,11 +261,10 @@ class Capturing(Interceptor):
         self.native = self.observed = None
         del self.writer, self.contents, self.taker, self.rows, self.running
 
-    def _add(self, call: Intercepted, record: Record) -> Record:
+    def _add(self, call: Intercepted, record: Record) -> None:
         self.writer.add(record)
         self.rows.add((call.slot,), (call.traits.name,), (call.number,), record.get("raised"))
         self._flush(self.writer.flush_once_in_a_while)
-        return record
 
     def _trouble(self, call: Intercepted) -> Any:
         def tell(error: Exception) -> None:

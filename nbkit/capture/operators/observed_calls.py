@@ -1,40 +1,40 @@
 """Captures the calls that torch's observer reports, which changes nothing of what runs (nbkit/capture/native).
 
-The library makes the records of calls that differ in values alone from one whose record was made here.
+The library makes the records of usual calls itself.
 """
 
-import re
 from threading import get_ident
 from typing import Any, Protocol
 from uuid import uuid4
 
-from nbkit.capture.calls.collectives import RUNS
+import torch
+
+from nbkit.capture.calls.collectives import RUNS, described
+from nbkit.capture.calls.encode import encoded
 from nbkit.capture.calls.memory import NativeContents, Span
-from nbkit.capture.calls.taking import Taken, needs_no_values, span_after
+from nbkit.capture.calls.state import call_state
+from nbkit.capture.calls.taking import OVERWRITING, CallTaker, Taken, needs_no_values
 from nbkit.capture.operators.intercept import Intercepted, InterceptMode
 from nbkit.capture.raw.recording import current_node
 from nbkit.capture.recorder.op_forms import RESHAPING
 from nbkit.capture.replay.op_traits import UNINITIALISED, OpTraits, traits_of
-from nbkit.trace.calls.layout import Record, encode
+from nbkit.trace.calls.layout import encode
 
 CAUGHT = "calls that ended with an error which the step caught"
-# What stands in a text for a number or a name, in a way that no argument can have.
-MARK = f"nbkit {uuid4().hex} "
-PLACE = re.compile(f'"{MARK}(-?[0-9]+)"')
+# What stands in a text for the number of a tensor, in a way that no argument can have.
+MARK = f"nbkit {uuid4().hex}"
 Begun = tuple[Intercepted, Taken]
-# Parts of storages by their number, named before and after: nbkit/capture/native/src/calls/known_calls.h.
-Part = tuple[int, int, int]
-Learned = tuple[bool, list[Part], tuple[Span, ...], list[Part], list[str], list[int]]
 
 
 class Captures(Protocol):
     """Saves calls: what Capturing does with those that a dispatch mode intercepts as well."""
 
     mode: InterceptMode
+    taker: CallTaker
 
     def begin(self, call: Intercepted) -> Taken | None: ...
     def begin_again(self, call: Intercepted, names: list[str], spans: tuple[Span, ...]) -> Taken | None: ...
-    def end(self, call: Intercepted, taken: Taken, out: Any) -> Record | None: ...
+    def end(self, call: Intercepted, taken: Taken, out: Any) -> None: ...
     def raised(self, call: Intercepted, taken: Taken, error: BaseException) -> None: ...
     def add_lines(self, lines: bytes, ends: bytes, slots: bytes, ops: list[str], numbers: bytes) -> None: ...
     def trouble(self, call: Intercepted, error: Exception) -> None: ...
@@ -53,8 +53,8 @@ class ObservedCalls:
         self.thread = get_ident()
         self.failed: Begun | None = None  # the last one that an error ended
 
-    def describe(self, func: Any) -> tuple[bool, bool, bool, list[int], str]:
-        """Returns what the library needs to know of an op: CaptureTraits in calls/known_calls.h."""
+    def describe(self, func: Any) -> tuple[bool, bool, bool, bool, bool, list[int], str]:
+        """Returns what the library needs to know of an op: CaptureTraits in calls/capture_traits.h."""
         traits = traits_of(func)
         arguments = func._schema.arguments
         named = [number for number, one in enumerate(arguments) if one.kwarg_only and one.name in traits.written_names]
@@ -62,6 +62,8 @@ class ObservedCalls:
             traits.packet in UNINITIALISED,
             self._is_usual(traits),
             needs_no_values(traits),
+            traits.is_random,
+            traits.is_out or traits.packet in OVERWRITING,
             [*traits.written, *named],
             traits.name,
         )
@@ -70,6 +72,27 @@ class ObservedCalls:
         """Returns whether a record follows from the arguments before the call and after it."""
         is_left_out = self.captures.mode.scope.leaves_out(traits) is not None
         return not (is_left_out or traits.packet in RESHAPING or traits.name in RUNS)
+
+    def argument_texts(self, args: Any, kwargs: Any) -> list[str]:
+        """Returns the JSON of arguments, split where the numbers of tensors stand; generators count from 0."""
+        generators: list[torch.Generator] = []
+
+        def add(value: Any) -> Any:
+            if not isinstance(value, torch.Generator):
+                return MARK
+            generators.append(value)
+            return len(generators) - 1
+
+        record = {"args": encoded(list(args), add, described)}
+        if kwargs:
+            record["kwargs"] = {name: encoded(value, add, described) for name, value in kwargs.items()}
+        return encode(record)[1:-1].split(f'"{MARK}"')
+
+    def state_text(self) -> str:
+        """Returns what differs now from what was set when the recording began, as JSON that follows other entries."""
+        normal = self.captures.taker.normal_state
+        state = {name: value for name, value in call_state().items() if normal.get(name) != value}
+        return f',"state":{encode(state)}' if state else ""
 
     def before(self, func: Any, args: Any, kwargs: Any) -> Begun | None:
         """Takes what a call reads from; returns None where it is not captured."""
@@ -90,15 +113,12 @@ class ObservedCalls:
         taken = self.captures.begin_again(call, names, spans)
         return None if taken is None else (call, taken)
 
-    def after(self, begun: Begun | None, out: Any) -> Learned | None:
-        """Saves a call that has run; returns how others that differ in values alone are recorded."""
-        if begun is None:
-            return None
-        call, taken = begun
-        call.slot = self._slot()
-        inputs = tuple(taken.spans)
-        record = self.captures.end(call, taken, out)
-        return None if record is None else learned(record, taken, inputs)
+    def after(self, begun: Begun | None, out: Any) -> None:
+        """Saves a call that has run."""
+        if begun is not None:
+            call, taken = begun
+            call.slot = self._slot()
+            self.captures.end(call, taken, out)
 
     def trouble(self, func: Any, error: Exception) -> None:
         """Is told why the library could not save a call."""
@@ -129,26 +149,3 @@ class ObservedCalls:
     def _slot(self) -> int:
         """Returns the row of the call that ends now: it is written when it has ended."""
         return int(self.ops.row_count)
-
-
-def learned(record: Record, taken: Taken, inputs: tuple[Span, ...]) -> Learned | None:
-    """Returns the text of a record without its number and the names of its contents, and where those come from."""
-    is_default = "generator" in record  # it draws from the one of its device; else from those that it was given
-    drawn = [record["generator"]] if is_default else record.get("generators", [])
-    if "raised" in record or any(generator["device"] != "cpu" for generator in drawn):
-        return None
-    storages: list[Record] = [dict(storage) for storage in record["storages"]]
-    parts: dict[str, list[Part]] = {"before": [], "after": []}
-    marked = [generator | {"state": f"{MARK}{place}"} for place, generator in enumerate(drawn)]
-    changed: dict[str, Any] = {"generator": marked[0]} if is_default else {"generators": marked} if marked else {}
-    place = len(marked)
-    for when, named in parts.items():
-        for number, storage in enumerate(storages):
-            if when in storage:
-                span = taken.spans[number] if when == "before" else span_after(taken, number)
-                named.append((number, *span))
-                storage[when] = f"{MARK}{place}"
-                place += 1
-    texts = PLACE.split(encode({**record, **changed, "number": f"{MARK}-1", "storages": storages}))
-    between = [int(what) for what in texts[1::2]]
-    return is_default, parts["before"], inputs, parts["after"], texts[::2], between

@@ -6,7 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from nbkit.capture.calls.encode import NotCapturedError
+from nbkit.capture.calls.encode import NotCapturedError, decoded
 from nbkit.capture.calls.memory import layout_parts, memory_of
 from nbkit.capture.calls.rebuilding import BuiltCall
 from nbkit.capture.calls.taking import needs_no_values
@@ -29,11 +29,21 @@ def results(ran: Ran) -> list[Result]:
     except (KeyError, TypeError) as error:
         raise TraceError("its record has no outputs") from error
     actual = [*leaves(list(ran.out) if isinstance(ran.out, list | tuple) else [ran.out])]
-    expected = [*leaves(outputs)]
+    expected = [*map(_expected, leaves(outputs))]
     if len(actual) != len(expected):
         return [Result("output", 0, None, None, f"{len(actual)} results, expected {len(expected)}")]
     compared = [_compared(ran, number, *pair) for number, pair in enumerate(zip(actual, expected, strict=True))]
     return [*compared, *_written(ran, built, [value for value in actual if isinstance(value, Tensor)])]
+
+
+def _expected(output: Any) -> Any:
+    """Returns a result as its record has it; a complex number as such."""
+    if not isinstance(output, dict) or "complex" not in output:
+        return output
+    try:
+        return decoded(output, ())
+    except (TypeError, ValueError) as error:
+        raise TraceError("its record cannot be used: a result is no complex number") from error
 
 
 def _compared(ran: Ran, position: int, actual: Any, expected: Any) -> Result:

@@ -248,12 +248,13 @@ def test_after_a_call_that_does_not_fit_smaller_ones_are_left_out_too(tmp_path):
 
 
 KILLED = """
-import os, signal, sys, torch, nbkit
+import os, signal, sys, time, torch, nbkit
 from nbkit.trace.calls import writing
 writing.EVERY_S = 0.01
 with nbkit.opcapture(sys.argv[1]):
     for number in range(200):
         torch.full((500,), float(number)).cumsum(0)
+        time.sleep(0.004)
     os.kill(os.getpid(), signal.SIGKILL)
 """
 

@@ -1,6 +1,5 @@
 // opcapture's look at the ops that torch's observer reports: what each reads from before it runs, and what it leaves after.
-// Python (nbkit/capture/operators/observed_calls.py) makes the first record of each kind of calls; those of calls that differ
-// from it in values alone are made here from its text.
+// Calls that are out of the usual are Python's (nbkit/capture/operators/observed_calls.py).
 #pragma once
 
 #include <ATen/CPUGeneratorImpl.h>
@@ -15,10 +14,11 @@
 #include <utility>
 #include <vector>
 
-#include "call_key.h"
+#include "call_record.h"
 #include "../checker.h"
+#include "call_state.h"
 #include "contents.h"
-#include "known_calls.h"
+#include "encoded_names.h"
 #include "pending_records.h"
 #include "shown_values.h"
 #include "../host.h"
@@ -38,9 +38,9 @@ struct CapturedCall {
   CaptureTraits& traits;
   Arguments arguments;
   py::object taken = py::none();  // what Python keeps of it meanwhile; None of one that is left alone, or known
-  std::unique_ptr<CallKey> key;   // of a usual call
-  KnownCalls* known = nullptr;
-  c10::SmallVector<Name, 8> names;
+  std::unique_ptr<CallRecord> record;  // of a usual call
+  const std::string* set = nullptr;    // what was set when it began
+  c10::SmallVector<Name, 2> states;    // of its generators
   int64_t number = 0;
 };
 
@@ -55,21 +55,23 @@ class Capturer {
         begun_again_(calls.attr("begun_again")),
         trouble_(calls.attr("trouble")),
         encode_(calls.attr("encode")),
+        argument_texts_(calls.attr("argument_texts")),
         pending_(calls.attr("add_lines")),
         numbers_(calls.attr("numbers")),
-        ops_(calls.attr("ops").cast<std::shared_ptr<OpLog>>()) {
-    append_state(normal_);
-  }
+        ops_(calls.attr("ops").cast<std::shared_ptr<OpLog>>()),
+        names_(contents_, encode_),
+        state_(calls.attr("state_text")) {}
 
-  // With what is known of its calls: one recording learns for the next.
+  // With the texts of its arguments: one recording keeps them for the next.
   CaptureTraits& traits_of(const py::object& function) {
     static auto& all = *new std::unordered_map<PyObject*, CaptureTraits>();
     auto found = all.find(function.ptr());
     if (found == all.end()) {
-      const auto [is_uninitialised, is_usual, takes_whole, written, name] =
-          describe_(function).cast<std::tuple<bool, bool, bool, std::vector<size_t>, py::object>>();
-      found = all.emplace(function.ptr(), CaptureTraits{is_uninitialised, is_usual, takes_whole,
-                                                            written, name, {}}).first;
+      auto [is_uninitialised, is_usual, takes_whole, is_random, overwrites, written, name] =
+          describe_(function).cast<std::tuple<bool, bool, bool, bool, bool, std::vector<size_t>, py::object>>();
+      auto encoded = encode_(name).cast<std::string>();
+      found = all.emplace(function.ptr(), CaptureTraits{is_uninitialised, is_usual, takes_whole, is_random, overwrites,
+                                                        std::move(written), name, std::move(encoded), {}}).first;
     }
     return found->second;
   }
@@ -93,26 +95,22 @@ class Capturer {
   }
 
   void end(CapturedCall& call, c10::ArrayRef<c10::IValue> results) {
-    if (call.known == nullptr && call.taken.is_none()) {
+    if (call.record == nullptr && call.taken.is_none()) {
       return;
     }
     const int64_t start = now_ns();
-    const bool has_key = call.key != nullptr && ends(call, results);
-    const bool is_settled = call.known != nullptr && has_key && tried(call, [&] { return is_ended(call); });
+    const bool is_settled = call.record != nullptr && tried(call, [&] { return is_ended(call, results); });
     if (!is_settled || pending_.is_due(start)) {
       hand_over();
     }
     spent_.emplace_back(start, now_ns());
     if (!is_settled) {
       begin_again(call);
-      const py::object learned = after_(call.taken, shown(results));
-      if (!learned.is_none() && has_key) {
-        call.traits.learn(call.known, call.key->begun, call.key->ended, learned);
-      }
+      after_(call.taken, shown(results));
     }
-    if (call.key != nullptr) {
-      call.key->clear();
-      spare_keys_.push_back(std::move(call.key));
+    if (call.record != nullptr) {
+      call.record->clear();
+      spare_.push_back(std::move(call.record));
     }
   }
 
@@ -145,16 +143,24 @@ class Capturer {
     return py::make_tuple(python.args, python.kwargs);
   }
 
-  // Lets Python look at a call that was known when it began.
+  // Lets Python look at a call that began here.
   void begin_again(CapturedCall& call) {
-    if (call.known == nullptr) {
+    if (call.record == nullptr) {
       return;
     }
+    const auto& all = call.record->storages.all;
     std::vector<std::string> names;
-    for (const Name name : call.names) {
-      names.push_back(contents_->text_of(name));
+    for (const Name state : call.states) {
+      names.push_back(contents_->text_of(state));
     }
-    call.taken = begun_again_(call.function, arguments_of(call), py::cast(names), call.known->spans, call.number);
+    py::list spans;
+    for (size_t number = 0; number < call.record->input_storages; ++number) {
+      spans.append(py::make_tuple(all[number].span.start, all[number].span.count));
+      if (all[number].before.has_value()) {
+        names.push_back(contents_->text_of(*all[number].before));
+      }
+    }
+    call.taken = begun_again_(call.function, arguments_of(call), py::cast(names), py::tuple(spans), call.number);
   }
 
   // What runs in another thread without a node of autograd's is part of a collective.
@@ -168,108 +174,102 @@ class Capturer {
     try {
       return work();
     } catch (py::error_already_set& error) {
-      call.known = nullptr;
+      call.record.reset();
       trouble_(call.function, error.value());
       return true;
     }
   }
 
-  // Whether calls that begin as this one are known: then its contents are named.
+  // Whether a call is a usual one: then its contents are named.
   bool is_begun(CapturedCall& call) {
-    if (spare_keys_.empty()) {
-      call.key = std::make_unique<CallKey>();
-    } else {
-      call.key = std::move(spare_keys_.back());
-      spare_keys_.pop_back();
+    auto record = std::make_unique<CallRecord>();
+    if (!spare_.empty()) {
+      record = std::move(spare_.back());
+      spare_.pop_back();
     }
-    CallKey& key = *call.key;
-    key.begun = normal_;  // a record tells how what is set differs from it
-    append_state(key.begun);
-    for (const c10::IValue& argument : call.arguments) {
-      key.add(argument);
-    }
-    if (!key.is_usual) {
-      call.key.reset();
+    const std::vector<const at::Tensor*> written = written_of(call);
+    record->begin(call.arguments, call.traits, *contents_, [&](auto& tensor) { return is_one(tensor, written); });
+    const bool draws = call.traits.is_random && record->generators.empty();
+    if (!record->is_usual || (draws && !draws_on_cpu(call, *record))) {
       return false;
     }
-    key.add_sizes(0, call.traits.takes_whole, *contents_);
-    const auto found = call.traits.known.find(key.begun);
-    if (found == call.traits.known.end()) {
-      return false;
-    }
+    call.set = &state_.now();
     call.number = next_number(call.traits.name);
-    for (const at::Generator& generator : key.generators) {
-      call.names.push_back(contents_->put_state(generator));
+    for (const at::Generator& generator : record->generators) {
+      call.states.push_back(contents_->put_state(generator));
     }
-    if (found->second.draws) {
-      call.names.push_back(contents_->put_state(at::detail::getDefaultCPUGenerator()));
+    if (draws) {
+      call.states.push_back(contents_->put_state(at::detail::getDefaultCPUGenerator()));
     }
-    name_all(call, found->second.before);
-    call.known = &found->second;
+    if (!call.traits.takes_whole || record->has_parts) {
+      const auto unread = call.traits.overwrites ? record->unread(written) : std::vector<bool>(record->input_storages);
+      record->storages.name_before(unread, *contents_);
+    }
+    call.record = std::move(record);
     return true;
   }
 
-  // Whether calls that end as this one are known: then its record is added.
-  bool is_ended(CapturedCall& call) {
-    const auto found = call.known->by_end.find(call.key->ended);
-    if (found == call.known->by_end.end()) {
+  // Whether a call is still a usual one: then its record is added.
+  bool is_ended(CapturedCall& call, c10::ArrayRef<c10::IValue> results) {
+    CallRecord& record = *call.record;
+    const std::vector<const at::Tensor*> written = written_of(call);
+    for (const at::Tensor* tensor : written) {
+      if (!each_part(*tensor, [&](const at::Tensor& part) { contents_->changed(part.storage()); })) {
+        contents_->changed(tensor->storage());
+      }
+    }
+    record.end(results, written, call.traits, *contents_, [&](auto& tensor) { return is_one(tensor, written); });
+    if (!record.is_usual) {
       return false;
     }
-    name_all(call, found->second.after);
-    encode_referenced(call.names);  // before a line is begun: Python may let other threads run
+    name_after(call, written);
+    names_.encode(record.storages);  // before a line is begun: Python may let other threads run
+    const ArgumentsText& arguments = call.traits.arguments_of(
+        record.key, [&] { return argument_texts_(*arguments_of(call)).cast<std::vector<std::string>>(); });
     pending_.add(ops_->count(), call.traits.name, call.number, [&](std::string& text) {
-      found->second.append_to(text, call.number, call.names, [&](Name name) { add_name(text, name); });
+      record.append_to(text, call.traits, call.number, *call.set, arguments, call.states,
+                       [&](Name name) { names_.append_to(text, name); });
     });
     return true;
   }
 
-  // Has the JSON of names that are no numbers; a parameter may have any.
-  void encode_referenced(c10::ArrayRef<Name> names) {
-    for (const Name name : names) {
-      while (static_cast<Name>(encoded_.size()) < -name) {
-        const size_t place = encoded_.size();
-        std::string text = encode_(contents_->text_of(-1 - static_cast<Name>(place))).cast<std::string>();
-        if (encoded_.size() == place) {
-          encoded_.push_back(std::move(text));
-        }
-      }
-    }
-  }
-
-  void add_name(std::string& text, Name name) const {
-    if (name < 0) {
-      text += encoded_[static_cast<size_t>(-1 - name)];
-    } else {
-      text.append(1, '"').append(std::to_string(name)).append(1, '"');
-    }
-  }
-
-  void name_all(CapturedCall& call, const NamedParts& parts) {
-    for (const auto& [storage, part] : parts) {
-      call.names.push_back(contents_->name(call.key->storages[storage], part));
-    }
-  }
-
-  // Completes the key of a call that has run; returns false where Python has to look at it.
-  bool ends(CapturedCall& call, c10::ArrayRef<c10::IValue> results) {
-    CallKey& key = *call.key;
+  // The tensors that a call writes to.
+  static std::vector<const at::Tensor*> written_of(const CapturedCall& call) {
+    std::vector<const at::Tensor*> written;
     for (const size_t index : call.traits.written) {
-      each_tensor(call.arguments[index], [&](const at::Tensor& tensor) {
-        if (!each_part(tensor, [&](const at::Tensor& part) { contents_->changed(part.storage()); })) {
-          contents_->changed(tensor.storage());
-        }
-      });
+      each_tensor(call.arguments[index], [&](const at::Tensor& tensor) { written.push_back(&tensor); });
     }
-    const size_t first = key.storages.size();
-    key.end();
-    for (const c10::IValue& result : results) {
-      key.add(result);
+    return written;
+  }
+
+  // Whether Python sees one object wherever a tensor is given and returned: it does not know others.
+  static bool is_one(const at::Tensor& tensor, const std::vector<const at::Tensor*>& written) {
+    return object_of(tensor) != nullptr || !has_plain_memory(tensor) ||
+           std::any_of(written.begin(), written.end(), [&](auto* one) { return one->is_same(tensor); });
+  }
+
+  static bool draws_on_cpu(const CapturedCall& call, const CallRecord& record) {
+    const auto device =
+        std::find_if(call.arguments.begin(), call.arguments.end(), [](auto& argument) { return argument.isDevice(); });
+    return device != call.arguments.end() ? device->toDevice().is_cpu()
+                                          : record.given().empty() || record.given()[0]->device().is_cpu();
+  }
+
+  void name_after(const CapturedCall& call, const std::vector<const at::Tensor*>& written) {
+    CallRecord& record = *call.record;
+    if (call.traits.is_uninitialised) {
+      return;
     }
-    for (const size_t index : call.traits.written) {
-      key.add(call.arguments[index]);
+    const bool has_fresh = record.storages.all.size() > record.input_storages;
+    if (has_fresh && call.traits.takes_whole && !record.has_parts) {  // a view that turned out to be a copy
+      record.storages.name_before(std::vector<bool>(record.input_storages), *contents_);
     }
-    key.add_sizes(first, call.traits.takes_whole, *contents_);
-    return key.is_usual;
+    std::vector<bool> is_changed(record.input_storages);
+    is_changed.resize(record.storages.all.size(), true);
+    for (const at::Tensor* tensor : written) {
+      record.storages.each_number(*tensor, [&](size_t number) { is_changed[number] = true; });
+    }
+    record.storages.name_after(is_changed, *contents_);
   }
 
   // Of the calls of an op that are chosen from, as CallScope counts them.
@@ -283,15 +283,15 @@ class Capturer {
   }
 
   std::shared_ptr<Contents> contents_;
-  py::object describe_, before_, after_, raised_, begun_again_, trouble_, encode_;
+  py::object describe_, before_, after_, raised_, begun_again_, trouble_, encode_, argument_texts_;
   PendingRecords pending_;
   py::object numbers_;
   std::shared_ptr<OpLog> ops_;
-  std::vector<std::unique_ptr<CallKey>> spare_keys_;
-  std::vector<std::string> encoded_;  // names below 0, from -1 down
+  std::vector<std::unique_ptr<CallRecord>> spare_;
+  EncodedNames names_;
   const std::thread::id thread_ = std::this_thread::get_id();
   bool asks_each_ = true;
-  Key normal_;  // what was set when the recording began
+  CallState state_;
   std::vector<Span> spent_;
 };
 

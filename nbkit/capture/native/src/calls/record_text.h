@@ -1,0 +1,74 @@
+// Pieces of records, as JSON.
+#pragma once
+
+#include <c10/core/Layout.h>
+#include <c10/core/ScalarType.h>
+#include <c10/util/ArrayRef.h>
+#include <torch/csrc/DynamicTypes.h>
+#include <torch/csrc/utils/pybind.h>
+
+#include <array>
+#include <cmath>
+#include <memory>
+#include <string>
+
+namespace nbkit {
+
+namespace py = pybind11;
+
+// As Python names it, without "torch.".
+inline const std::string& dtype_name(c10::ScalarType dtype) {
+  static auto& names = *new std::array<std::string, static_cast<size_t>(c10::ScalarType::NumOptions)>();
+  std::string& name = names[static_cast<size_t>(dtype)];
+  if (name.empty()) {
+    name = py::str(py::handle(reinterpret_cast<PyObject*>(torch::getTHPDtype(dtype)))).cast<std::string>().substr(6);
+  }
+  return name;
+}
+
+inline const char* layout_name(c10::Layout layout) {
+  switch (layout) {
+    case c10::kSparse:
+      return "sparse_coo";
+    case c10::kSparseCsr:
+      return "sparse_csr";
+    case c10::kSparseCsc:
+      return "sparse_csc";
+    case c10::kSparseBsr:
+      return "sparse_bsr";
+    default:
+      return "sparse_bsc";
+  }
+}
+
+// As JSON, each after a comma but the first.
+template <typename Items, typename Append>
+void append_list(std::string& text, const Items& items, const Append& append) {
+  text += '[';
+  bool is_first = true;
+  for (const auto& item : items) {
+    if (!is_first) {
+      text += ',';
+    }
+    is_first = false;
+    append(item);
+  }
+  text += ']';
+}
+
+// As Python writes it.
+inline void append_real(std::string& text, double number) {
+  if (std::isfinite(number)) {
+    const std::unique_ptr<char, decltype(&PyMem_Free)> digits(
+        PyOS_double_to_string(number, 'r', 0, Py_DTSF_ADD_DOT_0, nullptr), &PyMem_Free);
+    text += digits.get();
+  } else {
+    text += std::isnan(number) ? "NaN" : number > 0 ? "Infinity" : "-Infinity";
+  }
+}
+
+inline void append_numbers(std::string& text, c10::IntArrayRef numbers) {
+  append_list(text, numbers, [&](int64_t number) { text += std::to_string(number); });
+}
+
+}  // namespace nbkit
