@@ -3,9 +3,10 @@
 For each step: the share of all aten calls, as torch's profiler counts them, that a fresh process repeats with
 the same bits, shapes, strides and aliases; every other call with its reason; the size of the folder over that of the
 different contents that ops read and wrote; and the time of capturing over that of optrace and a plain write of as many
-bytes to the same disk. Ends with status 1 if fewer than 99.5 % are the same or a folder is larger than 1.05 times.
+bytes to the same disk. With --first these are the first recordings of processes of their own, which have recorded a
+single op before. Ends with status 1 if fewer than 99.5 % are the same or a folder is larger than 1.05 times.
 
-Run from the repository root: `python bench/replay.py [NAME ...] [--device DEVICE] [--list]`. Writes
+Run from the repository root: `python bench/replay.py [NAME ...] [--device DEVICE] [--first] [--list]`. Writes
 out/bench/replay.md.
 """
 
@@ -36,6 +37,7 @@ ROOT = Path(__file__).parents[1]
 OUT = ROOT / "out" / "bench" / "replay.md"
 LEAST_SAME, MOST_SIZE = 0.995, 1.05
 ROUNDS = 7
+KINDS = ("bare", "trace", "write", "capture")
 Result = dict[str, Any]
 
 
@@ -44,6 +46,8 @@ def main() -> int:
     parser.add_argument("names", nargs="*", default=["*"], help="steps, as patterns")
     parser.add_argument("--device", default="cpu", help="such as cuda (default: cpu)")
     parser.add_argument("--list", action="store_true", help="print the names of the steps")
+    parser.add_argument("--first", action="store_true", help="time the first recordings of processes")
+    parser.add_argument("--time", nargs=2, metavar=("KIND", "FOLDER"), help="print milliseconds of one kind, the first")
     parser.add_argument("--replay", metavar="FOLDER", help="replay a folder and print what came of it, as JSON")
     options = parser.parse_args()
     torch.set_num_threads(1)
@@ -52,11 +56,14 @@ def main() -> int:
     if options.replay is not None:
         print(json.dumps(replayed(options.replay)))
         return 0
+    if options.time is not None:
+        print(first_time(options.names[0], options.time[0], Path(options.time[1])))
+        return 0
     names = [name for name in STEPS if any(fnmatch(name, f"*{pattern}*") for pattern in options.names)]
     if options.list:
         print("\n".join(names))
         return 0
-    results = [measured(name) for name in names]
+    results = [measured(name, options.first) for name in names]
     OUT.parent.mkdir(parents=True, exist_ok=True)
     OUT.write_text(text := "\n".join(report(results)) + "\n")
     print(text)
@@ -64,7 +71,7 @@ def main() -> int:
     return int(same < LEAST_SAME * calls or any(result["size"] > MOST_SIZE for result in results))
 
 
-def measured(name: str) -> Result:
+def measured(name: str, is_first: bool) -> Result:
     """Captures a step and replays it elsewhere. The step has run once before: optimizers have their state."""
     with tempfile.TemporaryDirectory(dir=OUT.parent if OUT.parent.exists() else None) as place:
         folder = Path(place) / "calls"
@@ -73,20 +80,15 @@ def measured(name: str) -> Result:
         with nbkit.opcapture(folder) as trace:
             step()
         size = sum(file.stat().st_size for file in folder.iterdir())
-        command = [sys.executable, __file__, "--replay", str(folder)]
-        paths = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
-        done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "PYTHONPATH": paths})
-        if done.returncode:
-            raise RuntimeError(f"replaying {name} ends with {done.returncode}: {done.stderr[-2000:]}")
         result = {"name": name, "unique": unique, "folder": size, "size": size / unique}
-        result |= json.loads(done.stdout.splitlines()[-1])
+        result |= json.loads(elsewhere("--replay", str(folder)))
         left = {reason: count for reason, count in trace.meta["skipped"].items() if reason.startswith("not captured")}
         captured = Counter(op.removeprefix("aten.") for op in trace.captures["op"])
         result["calls"] = (reported | captured).total()
         missing = reported - captured
         left |= {f"{op}: reported by torch's profiler, not captured": count for op, count in missing.items()}
         result["reasons"] = {**left, **result["reasons"]}
-        result |= times(name, folder, size)
+        result |= times(name, folder, size, is_first)
     said = "\n".join(f"  {count} x {reason}" for reason, count in result["reasons"].items())
     print(
         f"{name}: {result['same']} of {result['calls']}, {result['size']:.3f} times\n{said}",
@@ -94,6 +96,17 @@ def measured(name: str) -> Result:
         flush=True,
     )
     return result
+
+
+def elsewhere(*options: str) -> str:
+    """Returns the last line that this program prints in a fresh process with these options."""
+    paths = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
+    device = ("--device", str(torch.get_default_device()))
+    command, environment = [sys.executable, __file__, *options, *device], {**os.environ, "PYTHONPATH": paths}
+    done = subprocess.run(command, capture_output=True, text=True, env=environment)
+    if done.returncode:
+        raise RuntimeError(f"{' '.join(options)} ends with {done.returncode}: {done.stderr[-2000:]}")
+    return done.stdout.splitlines()[-1]
 
 
 def made(name: str) -> Step:
@@ -114,13 +127,13 @@ def replayed(folder: str) -> Result:
     return {"same": trace.meta["identical_calls"], "reasons": {**trace.meta["skipped"], **reasons}}
 
 
-def times(name: str, folder: Path, size: int) -> Result:
+def times(name: str, folder: Path, size: int, is_first: bool) -> Result:
     """Returns milliseconds of the bare step, under optrace and opcapture, and of a plain write, medians of rounds.
 
     Both write new files: what is overwritten is in memory already, which is another matter.
     """
     data, plain = os.urandom(size), folder.parent / "plain"
-    taken: dict[str, list[float]] = {"bare": [], "trace": [], "write": [], "capture": []}
+    taken: dict[str, list[float]] = {kind: [] for kind in KINDS}
 
     def write() -> None:
         with plain.open("wb") as file:
@@ -128,21 +141,34 @@ def times(name: str, folder: Path, size: int) -> Result:
             file.flush()
             os.fsync(file.fileno())
 
-    recorders: dict[str, Callable[[], AbstractContextManager[Any]]] = {
-        "bare": nullcontext, "trace": nbkit.optrace, "capture": lambda: nbkit.opcapture(folder)
-    }  # fmt: skip
     for _ in range(ROUNDS):
         shutil.rmtree(folder)
         plain.unlink(missing_ok=True)
-        for kind in taken:
-            step = write if kind == "write" else made(name)
-            started = perf_counter()
-            with recorders.get(kind, nullcontext)():
-                step()
-            wait(torch.get_default_device())
-            taken[kind].append((perf_counter() - started) * 1e3)
+        for kind in KINDS:
+            if is_first and kind in ("trace", "capture"):
+                taken[kind].append(float(elsewhere(name, "--time", kind, str(folder))))
+            else:
+                taken[kind].append(timed(kind, write if kind == "write" else made(name), folder))
     medians = {kind: median(values) for kind, values in taken.items()}
     return {**medians, "cost": medians["capture"] / (medians["trace"] + medians["write"])}
+
+
+def first_time(name: str, kind: str, folder: Path) -> float:
+    """Returns the milliseconds of the first recording of this process, after that of a single op."""
+    timed(kind, lambda: torch.ones(3).sum(), folder)
+    shutil.rmtree(folder, ignore_errors=True)
+    return timed(kind, made(name), folder)
+
+
+def timed(kind: str, step: Step, folder: Path) -> float:
+    recorders: dict[str, Callable[[], AbstractContextManager[Any]]] = {
+        "trace": nbkit.optrace, "capture": lambda: nbkit.opcapture(folder)
+    }  # fmt: skip
+    started = perf_counter()
+    with recorders.get(kind, nullcontext)():
+        step()
+    wait(torch.get_default_device())
+    return (perf_counter() - started) * 1e3
 
 
 def report(results: list[Result]) -> list[str]:

@@ -24,6 +24,8 @@ class ArgumentsText {
     }
   }
 
+  size_t tensors() const { return ends_.size() - 1; }
+
   void append_to(std::string& record, const std::vector<size_t>& tensors) const {
     size_t start = 0;
     for (size_t place = 0; place < ends_.size(); ++place) {

@@ -182,9 +182,8 @@ class Capturer {
 
   // Whether a call is a usual one: then its contents are named.
   bool is_begun(CapturedCall& call) {
-    auto record = std::make_unique<CallRecord>();
+    auto record = spare_.empty() ? std::make_unique<CallRecord>() : std::move(spare_.back());
     if (!spare_.empty()) {
-      record = std::move(spare_.back());
       spare_.pop_back();
     }
     const std::vector<const at::Tensor*> written = written_of(call);
@@ -226,11 +225,14 @@ class Capturer {
     names_.encode(record.storages);  // before a line is begun: Python may let other threads run
     const ArgumentsText& arguments = call.traits.arguments_of(
         record.key, [&] { return argument_texts_(*arguments_of(call)).cast<std::vector<std::string>>(); });
-    pending_.add(ops_->count(), call.traits.name, call.number, [&](std::string& text) {
-      record.append_to(text, call.traits, call.number, *call.set, arguments, call.states,
-                       [&](Name name) { names_.append_to(text, name); });
-    });
-    return true;
+    const bool is_whole = arguments.tensors() == record.inputs.size();
+    if (is_whole) {
+      pending_.add(ops_->count(), call.traits.name, call.number, [&](std::string& text) {
+        record.append_to(text, call.traits, call.number, *call.set, arguments, call.states,
+                         [&](Name name) { names_.append_to(text, name); });
+      });
+    }
+    return is_whole;
   }
 
   // The tensors that a call writes to.
@@ -249,10 +251,10 @@ class Capturer {
   }
 
   static bool draws_on_cpu(const CapturedCall& call, const CallRecord& record) {
-    const auto device =
-        std::find_if(call.arguments.begin(), call.arguments.end(), [](auto& argument) { return argument.isDevice(); });
-    return device != call.arguments.end() ? device->toDevice().is_cpu()
-                                          : record.given().empty() || record.given()[0]->device().is_cpu();
+    const auto& given = call.arguments;
+    const auto device = std::find_if(given.begin(), given.end(), [](auto& argument) { return argument.isDevice(); });
+    return device != given.end() ? device->toDevice().is_cpu()
+                                 : record.given().empty() || record.given()[0]->device().is_cpu();
   }
 
   void name_after(const CapturedCall& call, const std::vector<const at::Tensor*>& written) {
