@@ -145,8 +145,9 @@ class Shards:
 
     def close(self) -> None:
         """Leaves memory to the next recording; all is written."""
+        self._free.sort(key=len)
         while sum(map(len, self._free)) > MOST_KEPT:
-            self._free.remove(max(self._free, key=len))
+            self._free.pop()
         _kept[:] = [self._free]
         self._free = []
 

@@ -227,8 +227,10 @@ def test_little_memory_waits_for_other_contents(tmp_path, monkeypatch):
     writer.finish()
 
 
-def test_some_memory_waits_for_the_next_recording(tmp_path, monkeypatch):
+@pytest.mark.parametrize("memory", [shards._memory, lambda size: np.empty(size, np.uint8)], ids=["pages", "numpy"])
+def test_some_memory_waits_for_the_next_recording(tmp_path, monkeypatch, memory):
     monkeypatch.setattr(shards, "_kept", [])
+    monkeypatch.setattr(shards, "_memory", memory)
 
     def addresses(name, *values):
         writer, found = CallWriter(tmp_path / name, {}, 2**30), []

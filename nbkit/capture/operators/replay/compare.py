@@ -42,7 +42,7 @@ def _expected(output: Any) -> Any:
         return output
     try:
         return decoded(output, ())
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise TraceError("its record cannot be used: a result is no complex number") from error
 
 

@@ -26,7 +26,7 @@ def step() -> None:
     model, x = nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.Dropout(0.5)), torch.randn(2, 3)
     model(x).sum().backward()
     torch.sparse_coo_tensor([[0, 1]], [1.0, 2.0], (3,), check_invariants=True).coalesce().to_dense()
-    torch.randn(2, dtype=torch.complex64).conj().sum()
+    torch.randn(2, dtype=torch.complex64).conj().sum().item()
 
 
 def damaged(folder: Path, source: random.Random) -> str:
