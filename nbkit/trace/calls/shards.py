@@ -1,6 +1,7 @@
 """Holds the contents of captured calls: in blocks of memory first, and in safetensors files once these are written."""
 
 import mmap
+import sys
 from array import array
 from bisect import bisect_right
 from collections.abc import Iterator
@@ -20,7 +21,6 @@ BLOCK = 4 * 2**20
 MOST_CONTENTS = 2**15
 # So many files are open at once where contents are read again.
 MOST_OPEN = 64
-LARGE_PAGE = 2 * 2**20
 # Memory whose contents are written is kept for others, up to this size of all of it.
 MOST_FREE = 32 * 2**20
 # It is at most so many times as large as what it is then for.
@@ -162,10 +162,10 @@ class Shards:
 
 
 def _memory(size: int) -> Any:
-    """Returns fresh memory, on Linux in large pages: of these the system has fewer to fetch while it is filled."""
-    if not hasattr(mmap, "MADV_HUGEPAGE"):
-        return np.empty(size, np.uint8)
-    memory = mmap.mmap(-1, -(-size // LARGE_PAGE) * LARGE_PAGE, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
-    with suppress(OSError):  # a kernel that has none
-        memory.madvise(mmap.MADV_HUGEPAGE)
-    return memory
+    """Returns fresh memory that no forked process shares.
+
+    Not in large pages: where a system gives free memory back to its host, these are what is fetched from there again.
+    """
+    if sys.platform == "win32":
+        return mmap.mmap(-1, size)
+    return mmap.mmap(-1, size, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
