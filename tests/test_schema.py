@@ -72,6 +72,13 @@ def test_what_does_not_fit_is_refused(rows, text):
         OPS.frame(rows)
 
 
+def test_a_column_of_a_frame_is_one_whatever_pandas_holds_it_in():
+    held = {name: pd.Series([value]).array for name, value in ROW.items()}
+    assert OPS.frame(held).equals(OPS.frame([ROW]))
+    numbers = np.arange(1, 2)
+    assert np.shares_memory(OPS.frame({**held, "op_id": numbers})["op_id"].to_numpy(), numbers)
+
+
 def test_columns_of_unequal_length_are_refused():
     with pytest.raises(SchemaError, match=r"ops\..* cannot be read as"):
         OPS.frame({**{name: [value] for name, value in ROW.items()}, "op_id": [0, 1]})

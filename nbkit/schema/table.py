@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import pandas as pd
 import pyarrow as pa
 from pandas.api.extensions import ExtensionArray
 
+from nbkit.compat.frames import frame_of
 from nbkit.compat.text_dtype import TEXT, dtype_name, with_text_columns
 from nbkit.errors import SchemaError
 
@@ -55,6 +57,10 @@ class Table:
     def names(self) -> list[str]:
         return [column.name for column in self.columns]
 
+    @cached_property
+    def _index(self) -> pd.Index:
+        return pd.Index(self.names)
+
     def frame(self, data: Mapping[str, Any] | Sequence[Mapping[str, Any]] = ()) -> pd.DataFrame:
         """Returns a checked frame of this table from columns (mapping) or rows (sequence of mappings).
 
@@ -66,8 +72,8 @@ class Table:
         if unknown := [name for name in columns if name not in names]:
             raise SchemaError(f"{self.name} has no column {unknown[0]!r}; its columns are {', '.join(names)}.")
         length = max((len(values) for values in columns.values()), default=0)
-        arrays = {column.name: self._array(column, columns.get(column.name), length) for column in self.columns}
-        return pd.DataFrame(arrays, index=pd.RangeIndex(length), copy=False)
+        arrays = [self._array(column, columns.get(column.name), length) for column in self.columns]
+        return frame_of(arrays, self._index.view())  # users may name theirs
 
     def check(self, df: pd.DataFrame) -> pd.DataFrame:
         """Returns `df` itself; raises SchemaError unless it has this table's columns and dtypes and a RangeIndex.
@@ -113,14 +119,16 @@ class Table:
                 return MISSING[column.dtype](length)
             if length:
                 raise SchemaError(f"{self.name}.{column.name} ({column.dtype}) has no null, so it must be given.")
+        plain = PLAIN.get(column.dtype)
         if (
             isinstance(values, np.ndarray | ExtensionArray)
-            and dtype_name(values.dtype) == column.dtype
             and len(values) == length
+            and (values.dtype is plain or dtype_name(values.dtype) == column.dtype)
         ):
-            return values
+            return values if plain is None else np.asarray(values)
         try:
-            return pd.Series(values, index=pd.RangeIndex(length), dtype=column.pandas_dtype, copy=False).array
+            series = pd.Series(values, index=pd.RangeIndex(length), dtype=column.pandas_dtype, copy=False)
+            return series.array if plain is None else series.to_numpy()
         except (TypeError, ValueError, OverflowError) as error:
             raise SchemaError(
                 f"{self.name}.{column.name} cannot be read as {column.dtype} ({error}); give one value of that dtype "
