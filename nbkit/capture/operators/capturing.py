@@ -29,7 +29,7 @@ from nbkit.capture.replay.op_traits import COLLECTIVES, MARKERS, OpTraits, writt
 from nbkit.capture.scope.call_numbers import CallNumbers
 from nbkit.capture.scope.phases import EVERY_PHASE
 from nbkit.capture.step.module_calls import ModuleCalls
-from nbkit.errors import TraceError, first_line
+from nbkit.errors import first_line
 from nbkit.patterns import Patterns
 from nbkit.trace.atomic_write import why_not
 from nbkit.trace.calls.file_writer import PythonFileWriter
@@ -84,6 +84,8 @@ class Capturing(Interceptor):
         self.contents = self._contents(library)
         self.taker = CallTaker(self.contents, state)
         self.rows = CapturedRows()
+        is_filtered = self.selection != Selection() or self.phases != EVERY_PHASE or self.calls is not None
+        self.chooses = is_filtered or self.only is not None
         self.stopped: str | None = None
         self.error: OSError | None = None
         self.running: list[Running] = []
@@ -111,10 +113,7 @@ class Capturing(Interceptor):
         """Tells the library whether each call is chosen here, else all are captured, and whether space runs out."""
         if self.native is not None:
             self.native.tell_each(self.writer.is_nearly_full)
-            is_chosen = self.selection != Selection() or self.phases != EVERY_PHASE or self.calls is not None
-            self.native.ask_each(
-                is_chosen or self.only is not None or self.stopped is not None or len(self.running) > 0
-            )
+            self.native.ask_each(self.chooses or self.stopped is not None or len(self.running) > 0)
 
     def is_observing(self, recording: Recording) -> bool:
         return recording.native is not None and not self.intercepts
@@ -222,15 +221,10 @@ class Capturing(Interceptor):
             else:
                 self._add_completed(one, one.record)
         frame, places = self.rows.frame(self.recording.op_places, op_ids)
-        notes = self._finish()  # after what can be done while threads write
+        notes = self._finish(places)  # after what can be done while threads write
         super().frames(trace, ops, op_ids)
         if len(self.rows) < len(frame):
-            frame, places = self.rows.frame(self.recording.op_places, op_ids)
-        if self.error is None:
-            try:
-                self.writer.close(places)
-            except TraceError as error:  # the step has run, and its trace is not to be lost with the folder
-                notes.append(str(error))
+            frame, _ = self.rows.frame(self.recording.op_places, op_ids)
         meta = {
             "folder": self.folder.name,  # a report goes to others, and paths tell of this machine
             "captured_calls": len(frame),
@@ -246,14 +240,16 @@ class Capturing(Interceptor):
             self._stop(error)
             self._ask_each()
 
-    def _finish(self) -> list[str]:
+    def _finish(self, places: str) -> list[str]:
         """Waits for what is written; what is not is no captured call. Returns what a user is to know of it."""
-        self._flush(self.writer.finish)
+        has_failed = self.error is not None
+        self._flush(lambda: self.writer.finish(places))
         if lost := len(self.rows) - self.writer.written_calls:
             self.rows.cut(self.writer.written_calls)
             self.mode.skipped[self.stopped or "calls that were not written"] += lost
         if self.error is not None:
-            return [f"Not all captured calls could be written to {self.folder}: {why_not(self.folder, self.error)}"]
+            calls = "Not all captured calls could" if has_failed or lost else "Where the captured calls stood could not"
+            return [f"{calls} be written to {self.folder}: {why_not(self.folder, self.error)}"]
         return [self.stopped] if self.stopped is not None else []
 
     def forget(self) -> None:

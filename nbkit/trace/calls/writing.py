@@ -74,7 +74,11 @@ class CallWriter:
         self._error: OSError | None = None
         _cleared(folder)
         self.shards = Shards(folder)
-        self._save(HEAD, encode({"format": FORMAT, "version": VERSION, **head}))
+        try:
+            with (folder / HEAD).open("wb", buffering=0) as file:
+                file.write(encode({"format": FORMAT, "version": VERSION, **head}).encode())
+        except OSError as error:
+            raise TraceError(f"Cannot write captured calls to {folder}: {why_not(folder, error)}") from error
 
     @property
     def size_bytes(self) -> int:
@@ -145,13 +149,16 @@ class CallWriter:
         if os.getpid() != self._process:  # forked, as workers that load data are: the folder is not theirs
             return
         if shard is not None or lines:
-            self._thread = self._thread or self.start()
-            job = self._thread.submit(None if shard is None else shard.to_write(), self.folder / CALLS, lines)
-            self._waiting.append(Submitted(job, shard, count))
+            self._submit(shard, CALLS, lines, count)
         while self._waiting and (self._waiting[0].job.done() or self._waiting_bytes > MOST_WAITING):
             self._end(self._waiting.popleft())
         if self._error is not None:
             raise self._error
+
+    def _submit(self, shard: Shard | None, name: str, lines: list[bytes], calls: int) -> None:
+        self._thread = self._thread or self.start()
+        job = self._thread.submit(None if shard is None else shard.to_write(), self.folder / name, lines)
+        self._waiting.append(Submitted(job, shard, calls))
 
     @property
     def _waiting_bytes(self) -> int:
@@ -168,10 +175,14 @@ class CallWriter:
             self.shards.give_back(one.shard.written(head_bytes))
         self.written_calls += one.calls
 
-    def finish(self) -> None:
-        """Writes what waits. Raises OSError."""
+    def finish(self, places: str | None = None) -> None:
+        """Writes what waits, and then where the calls stood in the step, in JSON, which a reader does without. Raises
+        OSError.
+        """
         try:
             self.flush()
+            if places is not None and os.getpid() == self._process:
+                self._submit(None, PLACES, [places.encode()], 0)
         finally:
             if self._thread is not None and os.getpid() == self._process:
                 self._thread.shutdown()
@@ -180,16 +191,6 @@ class CallWriter:
                 self.shards.close()
         if self._error is not None:
             raise self._error
-
-    def close(self, places: str) -> None:
-        """Writes where the calls in the folder stood in the step, in JSON; a reader does without. Raises TraceError."""
-        self._save(PLACES, places)
-
-    def _save(self, name: str, text: str) -> None:
-        try:
-            (self.folder / name).write_bytes(text.encode())
-        except OSError as error:
-            raise TraceError(f"Cannot write captured calls to {self.folder}: {why_not(self.folder, error)}") from error
 
 
 def summed(data: Array) -> int:
