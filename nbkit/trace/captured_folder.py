@@ -32,7 +32,8 @@ def write_captured(folder: Path, calls: Mapping[int, CapturedCall], ops: pd.Data
         writer.add(_record(call, int(numbers[op_id]) if op_id < len(numbers) else 0, writer))
     rows = ops.reindex(columns=PLACE_COLUMNS[1:], index=list(calls)).astype(object)
     places = rows.where(rows.notna(), None)
-    writer.finish(encode({"op_id": list(calls), **{name: places[name].tolist() for name in PLACE_COLUMNS[1:]}}))
+    writer.flush_last(encode({"op_id": list(calls), **{name: places[name].tolist() for name in PLACE_COLUMNS[1:]}}))
+    writer.finish()
 
 
 def read_captured(folder: Path) -> dict[int, CapturedCall]:

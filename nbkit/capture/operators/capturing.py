@@ -220,11 +220,12 @@ class Capturing(Interceptor):
                 self.mode.skipped["collectives that had not completed when the recording ended"] += 1
             else:
                 self._add_completed(one, one.record)
-        frame, places = self.rows.frame(self.recording.op_places, op_ids)
-        notes = self._finish(places)  # after what can be done while threads write
+        placed = self.rows.placed(self.recording.op_places, op_ids)
+        self._flush(lambda: self.writer.flush_last(placed.text()))
+        frame = self.rows.frame(placed)
+        notes = self._finish()  # after what can be done while threads write
         super().frames(trace, ops, op_ids)
-        if len(self.rows) < len(frame):
-            frame, _ = self.rows.frame(self.recording.op_places, op_ids)
+        frame = frame.iloc[: len(self.rows)]
         meta = {
             "folder": self.folder.name,  # a report goes to others, and paths tell of this machine
             "captured_calls": len(frame),
@@ -240,10 +241,10 @@ class Capturing(Interceptor):
             self._stop(error)
             self._ask_each()
 
-    def _finish(self, places: str) -> list[str]:
+    def _finish(self) -> list[str]:
         """Waits for what is written; what is not is no captured call. Returns what a user is to know of it."""
         has_failed = self.error is not None
-        self._flush(lambda: self.writer.finish(places))
+        self._flush(self.writer.finish)
         if lost := len(self.rows) - self.writer.written_calls:
             self.rows.cut(self.writer.written_calls)
             self.mode.skipped[self.stopped or "calls that were not written"] += lost

@@ -175,14 +175,18 @@ class CallWriter:
             self.shards.give_back(one.shard.written(head_bytes))
         self.written_calls += one.calls
 
-    def finish(self, places: str | None = None) -> None:
-        """Writes what waits, and then where the calls stood in the step, in JSON, which a reader does without. Raises
-        OSError.
+    def flush_last(self, places: str) -> None:
+        """Does flush() for the last time, and has written where the calls stood in the step, in JSON, which a reader
+        does without.
         """
+        self.flush()
+        if os.getpid() == self._process:
+            self._submit(None, PLACES, [places.encode()], 0)
+
+    def finish(self) -> None:
+        """Writes what waits. Raises OSError."""
         try:
             self.flush()
-            if places is not None and os.getpid() == self._process:
-                self._submit(None, PLACES, [places.encode()], 0)
         finally:
             if self._thread is not None and os.getpid() == self._process:
                 self._thread.shutdown()
