@@ -36,6 +36,23 @@ inline std::optional<c10::IValue> scalar_of(const at::Tensor& tensor) {
   }
 }
 
+// Calls `visit` with each tensor of a value.
+template <typename Visit>
+void each_tensor(const c10::IValue& value, const Visit& visit) {
+  if (value.isTensor()) {
+    if (value.toTensor().defined()) {
+      visit(value.toTensor());
+    }
+  } else if (value.isTensorList() || value.isList()) {
+    for (const c10::IValue& item : value.toListRef()) {
+      if (item.isInt() || item.isDouble()) {
+        break;
+      }
+      each_tensor(item, visit);
+    }
+  }
+}
+
 enum ArgumentTag : int64_t { none, tensor, number, list, integer, real, truth, text, device, complex, generator, other };
 
 inline int64_t bits(double value) {

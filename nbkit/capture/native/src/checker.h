@@ -40,23 +40,6 @@ struct CheckedCall {
   int64_t ran = 0;
 };
 
-// Calls `visit` with each tensor of a value.
-template <typename Visit>
-void each_tensor(const c10::IValue& value, const Visit& visit) {
-  if (value.isTensor()) {
-    if (value.toTensor().defined()) {
-      visit(value.toTensor());
-    }
-  } else if (value.isTensorList() || value.isList()) {
-    for (const c10::IValue& item : value.toListRef()) {
-      if (item.isInt() || item.isDouble()) {
-        break;
-      }
-      each_tensor(item, visit);
-    }
-  }
-}
-
 // What is known of the memory that the ops have written to; as Memory in Python.
 class Memory {
  public:

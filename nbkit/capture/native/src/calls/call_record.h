@@ -19,10 +19,11 @@ namespace nbkit {
 class CallRecord {
  public:
   CallStorages storages;
-  std::vector<at::Generator> generators;  // that it is given
-  std::vector<size_t> inputs;             // the numbers of the tensors that it is given, in their order
-  Key key;                                // of its arguments, but for their tensors
-  bool has_parts = false;                 // whether one of these is sparse
+  std::vector<at::Generator> generators;   // that it is given
+  std::vector<const at::Tensor*> written;  // that it writes to
+  std::vector<size_t> inputs;              // the numbers of the tensors that it is given, in their order
+  Key key;                                 // of its arguments, but for their tensors
+  bool has_parts = false;                  // whether one of these is sparse
   size_t input_storages = 0;              // of `storages`, as many are those of its inputs
   bool is_usual = true;  // else it has what Python has to look at: other layouts and types, generators of devices
 
@@ -30,6 +31,7 @@ class CallRecord {
   void clear() {
     storages.clear();
     generators.clear();
+    written.clear();
     inputs.clear();
     key.clear();
     has_parts = false;
@@ -47,6 +49,9 @@ class CallRecord {
   // object wherever it is met.
   template <typename IsOne>
   void begin(c10::ArrayRef<c10::IValue> arguments, const CaptureTraits& traits, Contents& contents, const IsOne& is_one) {
+    for (const size_t index : traits.written) {
+      each_tensor(arguments[index], [&](const at::Tensor& tensor) { written.push_back(&tensor); });
+    }
     for (const c10::IValue& argument : arguments) {
       if (argument.isGenerator()) {
         add_generator(argument.toGenerator());
@@ -76,8 +81,8 @@ class CallRecord {
   const std::vector<const at::Tensor*>& given() const { return given_; }
 
   // Whether each storage is overwritten, and not read, by a call that does not read what it writes to.
-  std::vector<bool> unread(const std::vector<const at::Tensor*>& written) {
-    std::vector<bool> is_read(storages.all.size()), is_written(storages.all.size());
+  Flags unread() {
+    Flags is_read(storages.all.size(), false), is_written(storages.all.size(), false);
     auto left = written;  // one that is given twice, as in exp(x, out=x), is read as well
     for (const at::Tensor* tensor : given_) {
       const auto found = std::find_if(left.begin(), left.end(), [tensor](auto* one) { return one->is_same(*tensor); });
@@ -98,8 +103,7 @@ class CallRecord {
 
   // Takes what a call that has run returned and wrote to.
   template <typename IsOne>
-  void end(c10::ArrayRef<c10::IValue> results, const std::vector<const at::Tensor*>& written, const CaptureTraits& traits,
-           Contents& contents, const IsOne& is_one) {
+  void end(c10::ArrayRef<c10::IValue> results, const CaptureTraits& traits, Contents& contents, const IsOne& is_one) {
     for (const c10::IValue& result : results) {
       meet(result);
     }
@@ -119,8 +123,9 @@ class CallRecord {
           is_usual = false;
           return;
         }
-        written_.append("[").append(std::to_string(input->second)).append(",");
-        written_.append(std::to_string(number_of(*tensor, true))).append("]");
+        append_number(written_, "[", input->second);
+        append_number(written_, ",", number_of(*tensor, true));
+        written_ += ']';
       });
     }
   }
@@ -129,18 +134,20 @@ class CallRecord {
   template <typename AddName>
   void append_to(std::string& text, const CaptureTraits& traits, int64_t number, const std::string& set,
                  const ArgumentsText& arguments, c10::ArrayRef<Name> states, const AddName& add_name) const {
-    text.append(R"({"op":)").append(traits.encoded_name).append(R"(,"number":)").append(std::to_string(number)).append(set);
-    text += R"(,"storages":)";
+    append_number(text.append(R"({"op":)").append(traits.encoded_name), R"(,"number":)", number);
+    text.append(set).append(R"(,"storages":)");
     append_list(text, storages.all, [&](const CallStorage& one) {
-      text.append(R"({"bytes":)").append(std::to_string(one.span.count));
+      append_number(text, R"({"bytes":)", one.span.count);
       if (!one.storage.device().is_cpu()) {
         text.append(R"(,"device":")").append(one.storage.device().str()).append("\"");
       }
-      for (const auto& [when, name] : {std::pair(R"(,"before":)", one.before), std::pair(R"(,"after":)", one.after)}) {
-        if (name.has_value()) {
-          text += when;
-          add_name(*name);
-        }
+      if (one.before.has_value()) {
+        text += R"(,"before":)";
+        add_name(*one.before);
+      }
+      if (one.after.has_value()) {
+        text += R"(,"after":)";
+        add_name(*one.after);
       }
       text += '}';
     });
@@ -200,7 +207,8 @@ class CallRecord {
   void append_result(const c10::IValue& result, const IsOne& is_one) {
     if (result.isTensor() && result.toTensor().defined()) {
       const size_t number = number_of(result.toTensor(), is_one(result.toTensor()));
-      outputs_.append(R"({"tensor":)").append(std::to_string(number)).append("}");
+      append_number(outputs_, R"({"tensor":)", number);
+      outputs_ += '}';
     } else if (result.isList()) {
       append_list(outputs_, result.toListRef(), [&](const c10::IValue& item) { append_result(item, is_one); });
     } else if (result.isNone() || result.isTensor()) {
@@ -208,7 +216,7 @@ class CallRecord {
     } else if (result.isBool()) {
       outputs_ += result.toBool() ? "true" : "false";
     } else if (result.isInt()) {
-      outputs_ += std::to_string(result.toInt());
+      append_number(outputs_, result.toInt());
     } else if (result.isDouble()) {
       append_real(outputs_, result.toDouble());
     } else if (result.isComplexDouble()) {
@@ -245,8 +253,7 @@ class CallRecord {
     if (!is_strided) {
       each_part(tensor, [&](const at::Tensor& part) { parts.push_back(describe(part)); });
     }
-    tensors_.append(tensor_count_ > 0 ? "," : "").append(R"({"dtype":")").append(dtype_name(tensor.scalar_type()));
-    tensors_ += R"(","shape":)";
+    tensors_.append(tensor_count_ > 0 ? 1 : 0, ',').append(R"({"dtype":")").append(dtype_name(tensor.scalar_type())).append(R"(","shape":)");
     append_numbers(tensors_, tensor.sizes());
     is_strided ? append_geometry(tensors_, tensor) : append_parts(tensors_, tensor, parts);
     tensors_ += '}';
@@ -255,7 +262,7 @@ class CallRecord {
 
   void append_geometry(std::string& text, const at::Tensor& tensor) {
     const size_t number = storages.number_of(tensor.storage());
-    text.append(R"(,"storage":)").append(std::to_string(number));
+    append_number(text, R"(,"storage":)", number);
     if (!tensor.is_contiguous()) {
       text += R"(,"stride":)";
       append_numbers(text, tensor.strides());
@@ -263,15 +270,20 @@ class CallRecord {
     const int64_t offset =
         tensor.storage_offset() - storages.all[number].span.start / static_cast<int64_t>(tensor.element_size());
     if (tensor.numel() > 0 && offset != 0) {
-      text.append(R"(,"offset":)").append(std::to_string(offset));
+      append_number(text, R"(,"offset":)", offset);
       is_usual = is_usual && offset > 0;  // else it lies outside of what is stored
     }
-    text.append(tensor.is_conj() ? R"(,"conj":true)" : "").append(tensor.is_neg() ? R"(,"neg":true)" : "");
+    if (tensor.is_conj()) {
+      text += R"(,"conj":true)";
+    }
+    if (tensor.is_neg()) {
+      text += R"(,"neg":true)";
+    }
   }
 
   static void append_parts(std::string& text, const at::Tensor& tensor, const std::vector<size_t>& parts) {
     text.append(R"(,"layout":")").append(layout_name(tensor.layout())).append(R"(","parts":)");
-    append_list(text, parts, [&](size_t part) { text += std::to_string(part); });
+    append_list(text, parts, [&](size_t part) { append_number(text, part); });
     if (tensor.layout() == c10::kSparse) {
       text.append(R"(,"is_coalesced":)").append(tensor.is_coalesced() ? "true" : "false");
     }

@@ -52,6 +52,9 @@ bool each_part(const at::Tensor& tensor, const Visit& visit) {
   }
 }
 
+// Something about each storage of a call.
+using Flags = c10::SmallVector<bool, 16>;
+
 struct CallStorage {
   c10::Storage storage;
   int64_t size = 0;  // in bytes, when it was met
@@ -113,7 +116,7 @@ class CallStorages {
   }
 
   // Names the contents of those that were met first, but for what the call does not read.
-  void name_before(const std::vector<bool>& is_unread, Contents& contents) {
+  void name_before(const Flags& is_unread, Contents& contents) {
     for (size_t number = 0; number < is_unread.size(); ++number) {
       if (all[number].span.count > 0 && !is_unread[number]) {
         all[number].before = contents.name(all[number].storage, all[number].span);
@@ -121,7 +124,7 @@ class CallStorages {
     }
   }
 
-  void name_after(const std::vector<bool>& is_changed, Contents& contents) {
+  void name_after(const Flags& is_changed, Contents& contents) {
     for (size_t number = 0; number < is_changed.size(); ++number) {
       const Part span = all[number].span_after();
       if (span.count > 0 && is_changed[number]) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "../tensors.h"
+#include "record_text.h"
 
 namespace nbkit {
 
@@ -32,7 +33,7 @@ class ArgumentsText {
       record.append(text_, start, ends_[place] - start);
       start = ends_[place];
       if (place + 1 < ends_.size()) {
-        record += std::to_string(tensors.at(place));
+        append_number(record, tensors.at(place));
       }
     }
   }

@@ -15,7 +15,6 @@
 #include <vector>
 
 #include "call_record.h"
-#include "../checker.h"
 #include "call_state.h"
 #include "contents.h"
 #include "encoded_names.h"
@@ -186,8 +185,7 @@ class Capturer {
     if (!spare_.empty()) {
       spare_.pop_back();
     }
-    const std::vector<const at::Tensor*> written = written_of(call);
-    record->begin(call.arguments, call.traits, *contents_, [&](auto& tensor) { return is_one(tensor, written); });
+    record->begin(call.arguments, call.traits, *contents_, [&](auto& tensor) { return is_one(tensor, record->written); });
     const bool draws = call.traits.is_random && record->generators.empty();
     if (!record->is_usual || (draws && !draws_on_cpu(call, *record))) {
       return false;
@@ -201,7 +199,7 @@ class Capturer {
       call.states.push_back(contents_->put_state(at::detail::getDefaultCPUGenerator()));
     }
     if (!call.traits.takes_whole || record->has_parts) {
-      const auto unread = call.traits.overwrites ? record->unread(written) : std::vector<bool>(record->input_storages);
+      const auto unread = call.traits.overwrites ? record->unread() : Flags(record->input_storages, false);
       record->storages.name_before(unread, *contents_);
     }
     call.record = std::move(record);
@@ -211,17 +209,16 @@ class Capturer {
   // Whether a call is still a usual one: then its record is added.
   bool is_ended(CapturedCall& call, c10::ArrayRef<c10::IValue> results) {
     CallRecord& record = *call.record;
-    const std::vector<const at::Tensor*> written = written_of(call);
-    for (const at::Tensor* tensor : written) {
+    for (const at::Tensor* tensor : record.written) {
       if (!each_part(*tensor, [&](const at::Tensor& part) { contents_->changed(part.storage()); })) {
         contents_->changed(tensor->storage());
       }
     }
-    record.end(results, written, call.traits, *contents_, [&](auto& tensor) { return is_one(tensor, written); });
+    record.end(results, call.traits, *contents_, [&](auto& tensor) { return is_one(tensor, record.written); });
     if (!record.is_usual) {
       return false;
     }
-    name_after(call, written);
+    name_after(call);
     names_.encode(record.storages);  // before a line is begun: Python may let other threads run
     const ArgumentsText& arguments = call.traits.arguments_of(
         record.key, [&] { return argument_texts_(*arguments_of(call)).cast<std::vector<std::string>>(); });
@@ -233,15 +230,6 @@ class Capturer {
       });
     }
     return is_whole;
-  }
-
-  // The tensors that a call writes to.
-  static std::vector<const at::Tensor*> written_of(const CapturedCall& call) {
-    std::vector<const at::Tensor*> written;
-    for (const size_t index : call.traits.written) {
-      each_tensor(call.arguments[index], [&](const at::Tensor& tensor) { written.push_back(&tensor); });
-    }
-    return written;
   }
 
   // Whether Python sees one object wherever a tensor is given and returned: it does not know others.
@@ -257,18 +245,18 @@ class Capturer {
                                  : record.given().empty() || record.given()[0]->device().is_cpu();
   }
 
-  void name_after(const CapturedCall& call, const std::vector<const at::Tensor*>& written) {
+  void name_after(const CapturedCall& call) {
     CallRecord& record = *call.record;
     if (call.traits.is_uninitialised) {
       return;
     }
     const bool has_fresh = record.storages.all.size() > record.input_storages;
     if (has_fresh && call.traits.takes_whole && !record.has_parts) {  // a view that turned out to be a copy
-      record.storages.name_before(std::vector<bool>(record.input_storages), *contents_);
+      record.storages.name_before(Flags(record.input_storages, false), *contents_);
     }
-    std::vector<bool> is_changed(record.input_storages);
+    Flags is_changed(record.input_storages, false);
     is_changed.resize(record.storages.all.size(), true);
-    for (const at::Tensor* tensor : written) {
+    for (const at::Tensor* tensor : record.written) {
       record.storages.each_number(*tensor, [&](size_t number) { is_changed[number] = true; });
     }
     record.storages.name_after(is_changed, *contents_);

@@ -10,6 +10,7 @@
 
 #include "call_storages.h"
 #include "contents.h"
+#include "record_text.h"
 
 namespace nbkit {
 
@@ -40,7 +41,8 @@ class EncodedNames {
     if (name < 0) {
       text += encoded_[static_cast<size_t>(-1 - name)];
     } else {
-      text.append(1, '"').append(std::to_string(name)).append(1, '"');
+      append_number(text, R"(")", name);
+      text += '"';
     }
   }
 

@@ -8,9 +8,11 @@
 #include <torch/csrc/utils/pybind.h>
 
 #include <array>
+#include <charconv>
 #include <cmath>
 #include <memory>
 #include <string>
+#include <string_view>
 
 namespace nbkit {
 
@@ -41,6 +43,20 @@ inline const char* layout_name(c10::Layout layout) {
   }
 }
 
+// A whole number, in decimal digits.
+template <typename Number>
+void append_number(std::string& text, Number number) {
+  std::array<char, 20> digits;
+  const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), number).ptr;
+  text.append(digits.data(), static_cast<size_t>(end - digits.data()));
+}
+
+template <typename Number>
+void append_number(std::string& text, std::string_view before, Number number) {
+  text += before;
+  append_number(text, number);
+}
+
 // As JSON, each after a comma but the first.
 template <typename Items, typename Append>
 void append_list(std::string& text, const Items& items, const Append& append) {
@@ -68,7 +84,7 @@ inline void append_real(std::string& text, double number) {
 }
 
 inline void append_numbers(std::string& text, c10::IntArrayRef numbers) {
-  append_list(text, numbers, [&](int64_t number) { text += std::to_string(number); });
+  append_list(text, numbers, [&](int64_t number) { append_number(text, number); });
 }
 
 }  // namespace nbkit
