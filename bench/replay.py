@@ -36,7 +36,8 @@ from bench.devices import named, wait
 ROOT = Path(__file__).parents[1]
 OUT = ROOT / "out" / "bench" / "replay.md"
 LEAST_SAME, MOST_SIZE = 0.995, 1.05
-ROUNDS, FIRST_ROUNDS = 7, 3  # a process takes seconds to start
+# Short steps have more rounds, up to this many seconds; first recordings few, as a process takes seconds to start.
+ROUNDS, MOST_ROUNDS, SECONDS, FIRST_ROUNDS = 7, 31, 4.0, 3
 KINDS = ("bare", "trace", "write", "capture")
 Result = dict[str, Any]
 
@@ -130,10 +131,11 @@ def replayed(folder: str) -> Result:
 def times(name: str, folder: Path, size: int, is_first: bool) -> Result:
     """Returns milliseconds of the bare step, under optrace and opcapture, and of a plain write, medians of rounds.
 
-    Both write new files: what is overwritten is in memory already, which is another matter.
+    Both write new files: what is overwritten is in memory already, which is another matter. `cost` is the median of the
+    rounds, too: what a machine does beside it lasts longer than a round. Each round begins with another kind.
     """
     data, plain = os.urandom(size), folder.parent / "plain"
-    taken: dict[str, list[float]] = {kind: [] for kind in KINDS}
+    taken: list[dict[str, float]] = []
 
     def write() -> None:
         with plain.open("wb") as file:
@@ -141,16 +143,21 @@ def times(name: str, folder: Path, size: int, is_first: bool) -> Result:
             file.flush()
             os.fsync(file.fileno())
 
-    for _ in range(FIRST_ROUNDS if is_first else ROUNDS):
+    def measured_once(kind: str) -> float:
+        if is_first and kind in ("trace", "capture"):
+            return float(elsewhere(name, "--time", kind, str(folder)))
+        return timed(kind, write if kind == "write" else made(name), folder)
+
+    started = perf_counter()
+    while len(taken) < (FIRST_ROUNDS if is_first else ROUNDS) or (
+        not is_first and len(taken) < MOST_ROUNDS and perf_counter() - started < SECONDS
+    ):
         shutil.rmtree(folder)
         plain.unlink(missing_ok=True)
-        for kind in KINDS:
-            if is_first and kind in ("trace", "capture"):
-                taken[kind].append(float(elsewhere(name, "--time", kind, str(folder))))
-            else:
-                taken[kind].append(timed(kind, write if kind == "write" else made(name), folder))
-    medians = {kind: median(values) for kind, values in taken.items()}
-    return {**medians, "cost": medians["capture"] / (medians["trace"] + medians["write"])}
+        first = len(taken) % len(KINDS)
+        taken.append({kind: measured_once(kind) for kind in (*KINDS[first:], *KINDS[:first])})
+    medians = {kind: median(one[kind] for one in taken) for kind in KINDS}
+    return {**medians, "cost": median(one["capture"] / (one["trace"] + one["write"]) for one in taken)}
 
 
 def first_time(name: str, kind: str, folder: Path) -> float:
