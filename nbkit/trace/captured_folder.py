@@ -30,10 +30,10 @@ def write_captured(folder: Path, calls: Mapping[int, CapturedCall], ops: pd.Data
     numbers = ops.groupby("op", sort=False).cumcount().to_numpy() if len(ops) else np.zeros(0, np.int64)
     for op_id, call in calls.items():
         writer.add(_record(call, int(numbers[op_id]) if op_id < len(numbers) else 0, writer))
+    writer.finish()
     rows = ops.reindex(columns=PLACE_COLUMNS[1:], index=list(calls)).astype(object)
     places = rows.where(rows.notna(), None)
-    writer.flush_last(encode({"op_id": list(calls), **{name: places[name].tolist() for name in PLACE_COLUMNS[1:]}}))
-    writer.finish()
+    writer.close(encode({"op_id": list(calls), **{name: places[name].tolist() for name in PLACE_COLUMNS[1:]}}))
 
 
 def read_captured(folder: Path) -> dict[int, CapturedCall]:

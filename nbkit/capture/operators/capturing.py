@@ -29,7 +29,7 @@ from nbkit.capture.replay.op_traits import COLLECTIVES, MARKERS, OpTraits, writt
 from nbkit.capture.scope.call_numbers import CallNumbers
 from nbkit.capture.scope.phases import EVERY_PHASE
 from nbkit.capture.step.module_calls import ModuleCalls
-from nbkit.errors import first_line
+from nbkit.errors import TraceError, first_line
 from nbkit.patterns import Patterns
 from nbkit.trace.atomic_write import why_not
 from nbkit.trace.calls.file_writer import PythonFileWriter
@@ -221,11 +221,16 @@ class Capturing(Interceptor):
             else:
                 self._add_completed(one, one.record)
         placed = self.rows.placed(self.recording.op_places, op_ids)
-        self._flush(lambda: self.writer.flush_last(placed.text()))
-        frame = self.rows.frame(placed)
+        frame, places = self.rows.frame(placed), placed.text()
         notes = self._finish()  # after what can be done while threads write
         super().frames(trace, ops, op_ids)
-        frame = frame.iloc[: len(self.rows)]
+        if len(self.rows) < len(frame):
+            frame = frame.iloc[: len(self.rows)]
+        if self.error is None:
+            try:
+                self.writer.close(places)
+            except TraceError as error:  # the step has run, and its trace is not to be lost with the folder
+                notes.append(str(error))
         meta = {
             "folder": self.folder.name,  # a report goes to others, and paths tell of this machine
             "captured_calls": len(frame),
@@ -243,14 +248,12 @@ class Capturing(Interceptor):
 
     def _finish(self) -> list[str]:
         """Waits for what is written; what is not is no captured call. Returns what a user is to know of it."""
-        has_failed = self.error is not None
         self._flush(self.writer.finish)
         if lost := len(self.rows) - self.writer.written_calls:
             self.rows.cut(self.writer.written_calls)
             self.mode.skipped[self.stopped or "calls that were not written"] += lost
         if self.error is not None:
-            calls = "Not all captured calls could" if has_failed or lost else "Where the captured calls stood could not"
-            return [f"{calls} be written to {self.folder}: {why_not(self.folder, self.error)}"]
+            return [f"Not all captured calls could be written to {self.folder}: {why_not(self.folder, self.error)}"]
         return [self.stopped] if self.stopped is not None else []
 
     def forget(self) -> None:

@@ -74,11 +74,7 @@ class CallWriter:
         self._error: OSError | None = None
         _cleared(folder)
         self.shards = Shards(folder)
-        try:
-            with (folder / HEAD).open("wb", buffering=0) as file:
-                file.write(encode({"format": FORMAT, "version": VERSION, **head}).encode())
-        except OSError as error:
-            raise TraceError(f"Cannot write captured calls to {folder}: {why_not(folder, error)}") from error
+        self._save(HEAD, encode({"format": FORMAT, "version": VERSION, **head}))
 
     @property
     def size_bytes(self) -> int:
@@ -149,16 +145,13 @@ class CallWriter:
         if os.getpid() != self._process:  # forked, as workers that load data are: the folder is not theirs
             return
         if shard is not None or lines:
-            self._submit(shard, CALLS, lines, count)
+            self._thread = self._thread or self.start()
+            job = self._thread.submit(None if shard is None else shard.to_write(), self.folder / CALLS, lines)
+            self._waiting.append(Submitted(job, shard, count))
         while self._waiting and (self._waiting[0].job.done() or self._waiting_bytes > MOST_WAITING):
             self._end(self._waiting.popleft())
         if self._error is not None:
             raise self._error
-
-    def _submit(self, shard: Shard | None, name: str, lines: list[bytes], calls: int) -> None:
-        self._thread = self._thread or self.start()
-        job = self._thread.submit(None if shard is None else shard.to_write(), self.folder / name, lines)
-        self._waiting.append(Submitted(job, shard, calls))
 
     @property
     def _waiting_bytes(self) -> int:
@@ -175,14 +168,6 @@ class CallWriter:
             self.shards.give_back(one.shard.written(head_bytes))
         self.written_calls += one.calls
 
-    def flush_last(self, places: str) -> None:
-        """Does flush() for the last time, and has written where the calls stood in the step, in JSON, which a reader
-        does without.
-        """
-        self.flush()
-        if os.getpid() == self._process:
-            self._submit(None, PLACES, [places.encode()], 0)
-
     def finish(self) -> None:
         """Writes what waits. Raises OSError."""
         try:
@@ -195,6 +180,16 @@ class CallWriter:
                 self.shards.close()
         if self._error is not None:
             raise self._error
+
+    def close(self, places: str) -> None:
+        """Writes where the calls in the folder stood in the step, in JSON; a reader does without. Raises TraceError."""
+        self._save(PLACES, places)
+
+    def _save(self, name: str, text: str) -> None:
+        try:
+            (self.folder / name).write_bytes(text.encode())
+        except OSError as error:
+            raise TraceError(f"Cannot write captured calls to {self.folder}: {why_not(self.folder, error)}") from error
 
 
 def summed(data: Array) -> int:
