@@ -84,7 +84,7 @@ class Table:
             raise SchemaError(
                 f"{self.name} is expected as a frame, and this is a {type(df).__name__}; give trace.{self.name}."
             )
-        if list(df.columns) != self.names:
+        if not df.columns.equals(self._index):
             raise SchemaError(self._wrong_columns(list(df.columns)))
         df = with_text_columns(df, [column.name for column in self.columns if column.dtype == "str"])
         for column, dtype in zip(self.columns, df.dtypes.tolist(), strict=True):
