@@ -79,6 +79,17 @@ def test_a_column_of_a_frame_is_one_whatever_pandas_holds_it_in():
     assert np.shares_memory(OPS.frame({**held, "op_id": numbers})["op_id"].to_numpy(), numbers)
 
 
+@pytest.mark.parametrize(
+    "held", [lambda value: [value], lambda value: pd.Series([value]).array, lambda value: pd.Series([value]).to_numpy()]
+)
+def test_each_column_of_a_frame_can_be_written_to(held):
+    frame = OPS.frame({name: held(value) for name, value in ROW.items()})
+    for column in OPS.columns:
+        frame.loc[0, column.name] = {"str": "text", "bool": True}.get(column.dtype, 7)
+        assert frame[column.name].tolist() == [{"str": "text", "bool": True}.get(column.dtype, 7)]
+    OPS.check(frame)
+
+
 def test_columns_of_unequal_length_are_refused():
     with pytest.raises(SchemaError, match=r"ops\..* cannot be read as"):
         OPS.frame({**{name: [value] for name, value in ROW.items()}, "op_id": [0, 1]})

@@ -128,7 +128,7 @@ class Table:
             return values if plain is None else np.asarray(values)
         try:
             series = pd.Series(values, index=pd.RangeIndex(length), dtype=column.pandas_dtype, copy=False)
-            return series.array if plain is None else series.to_numpy()
+            return series.array if plain is None else np.asarray(series.array)  # to_numpy() cannot be written to
         except (TypeError, ValueError, OverflowError) as error:
             raise SchemaError(
                 f"{self.name}.{column.name} cannot be read as {column.dtype} ({error}); give one value of that dtype "

@@ -42,3 +42,10 @@ def test_what_a_user_changes_in_one_frame_stays_there(way):
     one.columns.name = "mine"
     assert other.columns.name is None
     assert OPS.frame().columns.name is None
+
+
+def test_a_frame_can_be_written_to_whatever_its_columns_came_from(way):
+    fixed = np.broadcast_to(np.array([1.0]), 2)
+    frame = frame_of([fixed, pd.Series([1, 2]).to_numpy()], pd.Index(["one", "other"]))
+    frame.loc[0] = [5.0, 5]
+    assert frame.to_numpy().tolist() == [[5.0, 5.0], [1.0, 2.0]] and fixed.tolist() == [1.0, 1.0]
