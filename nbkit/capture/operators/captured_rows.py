@@ -51,7 +51,7 @@ class CapturedRows:
         return PlacedCalls(op_id, {name: (codes[name], places[name][1]) for name in PLACE_COLUMNS[1:]})
 
     def frame(self, placed: "PlacedCalls") -> pd.DataFrame:
-        """Returns the frame."""
+        """Returns the frame `captures`."""
         columns: dict[str, Any] = {name: text_column(*column) for name, column in placed.columns.items()}
         if self.raised:
             columns["raised"] = [*map(self.raised.get, range(len(self)))]
@@ -67,8 +67,8 @@ class PlacedCalls:
     columns: Mapping[str, tuple[np.ndarray, Sequence[str | None]]]
 
     def text(self) -> str:
-        """Returns them as JSON for the folder, null for what is not known."""
-        listed = [f'"op_id":[{",".join(map(str, self.op_id.tolist()))}]']
+        """Returns them as JSON for the folder; texts that are not known are null."""
+        listed = [f'"op_id":{encode(self.op_id.tolist())}']
         for name, (codes, values) in self.columns.items():
             quoted = [*map(encode, values), "null"]
             listed.append(f"{encode(name)}:[{','.join(map(quoted.__getitem__, codes.tolist()))}]")

@@ -253,7 +253,8 @@ class CallRecord {
     if (!is_strided) {
       each_part(tensor, [&](const at::Tensor& part) { parts.push_back(describe(part)); });
     }
-    tensors_.append(tensor_count_ > 0 ? 1 : 0, ',').append(R"({"dtype":")").append(dtype_name(tensor.scalar_type())).append(R"(","shape":)");
+    tensors_ += tensor_count_ > 0 ? R"(,{"dtype":")" : R"({"dtype":")";
+    tensors_.append(dtype_name(tensor.scalar_type())).append(R"(","shape":)");
     append_numbers(tensors_, tensor.sizes());
     is_strided ? append_geometry(tensors_, tensor) : append_parts(tensors_, tensor, parts);
     tensors_ += '}';
