@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any, NamedTuple
 from weakref import ref
+from zlib import crc32
 
 import numpy as np
 import torch
@@ -11,7 +12,7 @@ from torch import Tensor
 from nbkit.capture.calls.encode import NotCapturedError
 from nbkit.capture.raw.tensor_registry import PLAIN
 from nbkit.numerics.precision import Array
-from nbkit.trace.calls.writing import CallWriter, summed
+from nbkit.trace.calls.writing import CallWriter
 
 # Kernels may choose by the alignment of an address, up to a line of the cache.
 ALIGNMENT = 64
@@ -19,7 +20,7 @@ ALIGNMENT = 64
 SMALL, MOST_UNUSED = 64 * 1024, 4
 # Of a larger one it is not worth the time to find out whether it is as it was.
 MOST_CHECKED = 64
-# Below this size a content is written anew and compared, which takes no longer than its sum.
+# Below this size a content is written anew and compared, which takes no longer than its checksum.
 TINY = 4096
 
 # Names a content that need not be stored, by the address and size of its storage and its bytes; None for all else.
@@ -98,17 +99,13 @@ def span_of(tensor: Tensor) -> Span:
 class KnownContents:
     """Names the contents of storages; `put` stores what is new. One that no op has written to is not stored again.
 
-    Of large memory the sum of its words is taken each time: what writes to it without an op (numpy, another thread)
-    is seen as well. `reference` returns the name of what need not be stored, null for all else.
+    Of large memory a checksum is taken each time: what writes to it without an op (numpy, another thread) is seen as
+    well. `reference` returns the name of what need not be stored, null for all else.
     """
 
-    def __init__(
-        self,
-        put: Callable[[Array], str],
-        reference: Reference | None = None,
-    ) -> None:
+    def __init__(self, put: Callable[[Array], str], reference: Reference | None = None) -> None:
         self.put, self.reference = put, reference
-        # By what tells a storage from others: the storage, and by span name and sum.
+        # By what tells a storage from others: the storage, and by span name and checksum.
         self.known: dict[int, tuple[Any, dict[Span, tuple[str, int]]]] = {}
 
     def name(self, memory: Memory, span: Span) -> str:
@@ -117,16 +114,16 @@ class KnownContents:
         if len(data) <= TINY:
             return self._referenced(memory, data) or self.put(data)
         entry = self._entry(memory)
-        known, total = entry.get(span), summed(data)
-        if known is None or known[1] != total:
-            known = entry[span] = self._referenced(memory, data) or self.put(data), total
+        known, checksum = entry.get(span), crc32(data.data)
+        if known is None or known[1] != checksum:
+            known = entry[span] = self._referenced(memory, data) or self.put(data), checksum
         return known[0]
 
     def is_whole_known(self, memory: Memory) -> bool:
         """Returns whether the whole content is stored, as it is now."""
         span = (0, memory.size_bytes)
         known = self._entry(memory).get(span)
-        return known is not None and known[1] == summed(memory.read(span))
+        return known is not None and known[1] == crc32(memory.read(span).data)
 
     def __bool__(self) -> bool:
         """Returns whether any is stored."""

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
 from typing import Any
+from zlib import crc32
 
 import numpy as np
 
@@ -66,7 +67,7 @@ class CallWriter:
         self._lines: list[bytes] = []  # of calls that wait: one or more in each
         self._waiting_calls = 0
         self._lines_bytes = 0  # of all calls
-        self._contents: dict[tuple[int, int], list[int]] = {}  # numbers by size and sum
+        self._contents: dict[tuple[int, int], list[int]] = {}  # numbers by size and checksum
         self._flushed = monotonic()
         self._process = os.getpid()
         self._thread: FileWriter | None = None
@@ -88,7 +89,7 @@ class CallWriter:
 
     def put(self, data: Array) -> str:
         """Returns the name of a content, in uint8, which is stored unless it is there. Raises FullError, OSError."""
-        alike = self._contents.setdefault((len(data), summed(data)), [])
+        alike = self._contents.setdefault((len(data), crc32(data.data)), [])
         for number in alike:
             if np.array_equal(self.stored(number), data):
                 return str(number)
@@ -190,13 +191,6 @@ class CallWriter:
             (self.folder / name).write_bytes(text.encode())
         except OSError as error:
             raise TraceError(f"Cannot write captured calls to {self.folder}: {why_not(self.folder, error)}") from error
-
-
-def summed(data: Array) -> int:
-    """Returns the sum of the bytes by words of 8, which tells most changes at the speed of memory."""
-    whole = len(data) & ~7
-    total = int(data[:whole].view(np.int64).sum(dtype=np.int64)) if whole else 0
-    return total ^ int.from_bytes(data[whole:].tobytes(), "little")
 
 
 def _cleared(folder: Path) -> None:

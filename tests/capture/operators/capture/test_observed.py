@@ -267,6 +267,22 @@ def test_what_writes_to_copied_memory_without_an_op_is_seen(tmp_path, monkeypatc
     assert named[0] == named[1] != named[2] and folder.content(named[2])[3] == 7
 
 
+@pytest.mark.parametrize("size", [8192, 8200, 100_000])
+def test_what_numpy_shuffles_in_copied_memory_is_seen(tmp_path, monkeypatch, size):
+    monkeypatch.setattr(library(), "Contents", partial(library().Contents, copies=True))
+    x = torch.arange(size)
+
+    def step():
+        x.clone()
+        np.random.default_rng(0).shuffle(x.numpy())
+        x.clone()
+
+    captured(tmp_path / "calls", step)
+    folder = CallFolder(tmp_path / "calls")
+    named = [record["storages"][0]["before"] for _, record in folder if record["op"] == "aten.clone.default"]
+    assert len(set(named)) == 2 and folder.content(named[1]).tobytes() == x.numpy().tobytes()
+
+
 @pytest.mark.parametrize("make", [*MADE[:3], sparse_layouts, draws, results_that_are_numbers])
 def test_the_library_records_what_is_usual_itself(tmp_path, monkeypatch, make):
     asked, step = [], make()

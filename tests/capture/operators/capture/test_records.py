@@ -113,6 +113,16 @@ def test_what_numpy_writes_between_two_ops_is_seen(tmp_path, size):
     assert sums == [0.0, 7.0]
 
 
+def test_values_that_numpy_moves_between_two_ops_are_seen(tmp_path):
+    x, places = torch.zeros(200_000), [0, *(2**power for power in range(18))]
+    with nbkit.opcapture(tmp_path / "calls", ops="aten.argmax"):
+        for place in places:
+            x.numpy()[:] = np.arange(200_000) == place
+            x.argmax()
+    opened = CallFolder(tmp_path / "calls")
+    assert [BuiltCall(record, opened.content).args[0].argmax().item() for _, record in opened] == places
+
+
 def test_what_an_op_that_is_left_out_writes_is_seen(tmp_path):
     x = torch.arange(100_000, dtype=torch.int64)
     with nbkit.opcapture(tmp_path / "calls", ops="aten.max.default"):

@@ -20,6 +20,7 @@
 #include <utility>
 #include <vector>
 
+#include "content_hash.h"
 #include "device_bytes.h"
 
 namespace nbkit {
@@ -31,48 +32,6 @@ namespace py = pybind11;
 struct HeldStorage {
   c10::Storage storage;
 };
-
-// Words of 8 bytes that are added at once; compilers make it what the machine has.
-using Words [[gnu::vector_size(64)]] = uint64_t;
-
-// Compiled for several kinds of CPUs, of which the best is taken where it runs.
-#if defined(__x86_64__) && defined(__linux__) && defined(__GNUC__)
-#define NBKIT_FOR_EACH_CPU __attribute__((noinline, target_clones("avx512f", "avx2", "default")))
-#else
-#define NBKIT_FOR_EACH_CPU
-#endif
-
-// The sum of the words of 8 bytes in whole pairs of Words.
-NBKIT_FOR_EACH_CPU static uint64_t summed_pairs(const char* data, size_t pairs) {
-  Words even{}, odd{}, words;
-  for (const char* end = data + pairs * 2 * sizeof(words); data != end; data += 2 * sizeof(words)) {
-    std::memcpy(&words, data, sizeof(words));
-    even += words;
-    std::memcpy(&words, data + sizeof(words), sizeof(words));
-    odd += words;
-  }
-  even += odd;
-  uint64_t total = 0;
-  for (size_t lane = 0; lane < sizeof(words) / sizeof(uint64_t); ++lane) {
-    total += even[lane];
-  }
-  return total;
-}
-
-// Sums words of 8 bytes, which tells most changes at the speed of memory; as summed() in Python.
-inline int64_t summed(const char* data, size_t size) {
-  const size_t pairs = size / (2 * sizeof(Words));
-  uint64_t total = summed_pairs(data, pairs);
-  size_t at = pairs * 2 * sizeof(Words);
-  for (; at + sizeof(uint64_t) <= size; at += sizeof(uint64_t)) {
-    uint64_t word;
-    std::memcpy(&word, data + at, sizeof(word));
-    total += word;
-  }
-  uint64_t rest = 0;
-  std::memcpy(&rest, data + at, size - at);
-  return static_cast<int64_t>(total ^ rest);
-}
 
 // The Shard of nbkit/trace/calls/shards.py that is being filled, by its memory.
 class Filling {
@@ -128,7 +87,7 @@ class Contents {
         copies_(copies) {}
 
   // The name of bytes, which are stored unless they are.
-  Name put(const char* data, size_t size) { return put(data, size, summed(data, size)); }
+  Name put(const char* data, size_t size) { return put(data, size, hash_of(data, size)); }
 
   Name put(const py::buffer& buffer) {
     const py::buffer_info info = buffer.request();
@@ -149,27 +108,29 @@ class Contents {
 
   // The name of what a storage holds now.
   Name name(const c10::Storage& storage, Part part) {
+    const std::optional<Named> known = part.count > tiny ? find(storage, part) : std::nullopt;
     if (is_read_in_place(storage)) {
-      return name(storage, part, static_cast<const char*>(storage.data()) + part.start);
+      const char* data = static_cast<const char*>(storage.data()) + part.start;
+      const int64_t hash = hash_of(data, static_cast<size_t>(part.count));
+      return known && known->hash == hash ? known->name : named(storage, part, data, hash, [&] { return hash; });
     }
     const DeviceBytes bytes(storage, part);
-    if (part.count > tiny) {  // where it is as it was, it need not come from the device
-      const auto& parts = entry(storage).parts;
-      const auto found = parts.find(part);
-      if (found != parts.end() && bytes.sum() == found->second.second) {
-        return found->second.first;
-      }
+    if (known && known->hash == bytes.hash()) {  // it need not come from the device
+      return known->name;
     }
     const at::Tensor copy = bytes.copy();
-    return name(storage, part, static_cast<const char*>(copy.const_data_ptr()));
+    const char* data = static_cast<const char*>(copy.const_data_ptr());
+    const int64_t hash = hash_of(data, static_cast<size_t>(part.count));
+    return named(storage, part, data, hash, [&] { return DeviceBytes::hash(copy); });
   }
 
   // Whether the whole content is stored, as it is now.
   bool is_whole_known(const c10::Storage& storage) {
     const Part whole{0, static_cast<int64_t>(storage.nbytes())};
-    const auto& parts = entry(storage).parts;
-    const auto found = parts.find(whole);
-    return found != parts.end() && found->second.second == sum_of(storage, whole);
+    const std::optional<Named> known = find(storage, whole);
+    return known && known->hash == (is_read_in_place(storage)
+                                        ? hash_of(static_cast<const char*>(storage.data()), storage.nbytes())
+                                        : DeviceBytes(storage, whole).hash());
   }
 
   // Notes that an op writes to a storage.
@@ -179,46 +140,38 @@ class Contents {
 
  private:
   static constexpr int64_t tiny = 4096;
+  struct Named {
+    Name name;
+    int64_t hash;  // of the bytes, or that of DeviceBytes
+  };
   struct Known {
     c10::weak_intrusive_ptr<c10::StorageImpl> storage;
-    std::map<Part, std::pair<Name, int64_t>> parts;  // name and sum
+    std::map<Part, Named> parts;
   };
 
   bool is_read_in_place(const c10::Storage& storage) const { return storage.device().is_cpu() && !copies_; }
 
-  int64_t sum_of(const c10::Storage& storage, Part part) const {
-    if (is_read_in_place(storage)) {
-      return summed(static_cast<const char*>(storage.data()) + part.start, static_cast<size_t>(part.count));
-    }
-    const DeviceBytes bytes(storage, part);
-    if (const auto sum = bytes.sum()) {
-      return *sum;
-    }
-    const at::Tensor copy = bytes.copy();
-    return summed(static_cast<const char*>(copy.const_data_ptr()), static_cast<size_t>(part.count));
+  // What is known of a part.
+  std::optional<Named> find(const c10::Storage& storage, Part part) {
+    const auto& parts = entry(storage).parts;
+    const auto found = parts.find(part);
+    return found == parts.end() ? std::nullopt : std::optional(found->second);
   }
 
-  // The same of a part whose bytes are `data`.
-  Name name(const c10::Storage& storage, Part part, const char* data) {
+  // The name of the bytes `data` of a part, which is known by `known_hash()` from now on.
+  template <typename Hash>
+  Name named(const c10::Storage& storage, Part part, const char* data, int64_t hash, Hash known_hash) {
     const auto size = static_cast<size_t>(part.count);
-    const int64_t sum = summed(data, size);
-    if (part.count <= tiny) {  // to store it anew, and to compare, takes no longer than to look it up
-      const std::optional<Name> known = reference(storage, data, size);
-      return known.has_value() ? *known : put(data, size, sum);
-    }
-    const auto& known = entry(storage).parts;
-    const auto found = known.find(part);
-    if (found != known.end() && found->second.second == sum) {
-      return found->second.first;
-    }
     const std::optional<Name> referenced = reference(storage, data, size);
-    const Name name = referenced.has_value() ? *referenced : put(data, size, sum);
-    entry(storage).parts[part] = {name, sum};
+    const Name name = referenced.has_value() ? *referenced : put(data, size, hash);
+    if (part.count > tiny) {  // to store less anew, and to compare it, takes no longer than to look it up
+      entry(storage).parts[part] = {name, known_hash()};
+    }
     return name;
   }
 
-  Name put(const char* data, size_t size, int64_t sum) {
-    const auto alike = by_sum_[sum];  // a copy: Python, which shows what is written, may let other threads run
+  Name put(const char* data, size_t size, int64_t hash) {
+    const auto alike = by_hash_[hash];  // a copy: Python, which shows what is written, may let other threads run
     for (const auto& [other_size, number] : alike) {
       if (other_size == size && is_same(number, data, size)) {
         return number;
@@ -226,7 +179,7 @@ class Contents {
     }
     const auto added = filling_.add(data, size);
     const Name number = added.has_value() ? *added : stored(data, size);
-    by_sum_[sum].emplace_back(size, number);
+    by_hash_[hash].emplace_back(size, number);
     return number;
   }
 
@@ -280,7 +233,7 @@ class Contents {
   const bool copies_;
   Filling filling_;
   ska::flat_hash_map<c10::StorageImpl*, Known> known_;
-  ska::flat_hash_map<int64_t, c10::SmallVector<std::pair<size_t, Name>, 1>> by_sum_;  // sizes and numbers of contents
+  ska::flat_hash_map<int64_t, c10::SmallVector<std::pair<size_t, Name>, 1>> by_hash_;  // sizes and numbers of contents
   std::unordered_map<std::string, Name> referenced_;
   std::vector<const std::string*> texts_;  // of names below 0
   size_t most_ = 1000;

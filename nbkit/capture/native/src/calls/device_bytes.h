@@ -6,9 +6,12 @@
 #include <c10/core/Storage.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
 
+#include <algorithm>
+#include <cmath>
 #include <cstdint>
-#include <optional>
 #include <utility>
+
+#include "content_hash.h"
 
 namespace nbkit {
 
@@ -25,24 +28,38 @@ class DeviceBytes {
     bytes_.set_(storage, part.start, {part.count}, {1});
   }
 
-  // Their sum by the words of 8 bytes, as summed() has it; none where there is a rest of some bytes.
-  std::optional<int64_t> sum() const {
-    constexpr int64_t word = sizeof(int64_t);
-    if (bytes_.numel() % word != 0 || bytes_.storage_offset() % word != 0) {
-      return std::nullopt;
+  // A hash of them, which comes from the device in their place.
+  int64_t hash() const { return hash(bytes_); }
+
+  // The same of a copy: a hash of sums of words, in rows that overlap where words are left over. Of bytes that are no whole
+  // words it is that of the bytes.
+  static int64_t hash(const at::Tensor& bytes) {
+    constexpr int64_t word = sizeof(int64_t), most_rows = 1024;
+    if (bytes.numel() % word != 0 || bytes.storage_offset() % word != 0) {
+      return hash_on_cpu(bytes);
     }
-    return at::sum(bytes_.view(at::kLong)).item<int64_t>();
+    const int64_t words = bytes.numel() / word;
+    const auto rows = std::clamp(static_cast<int64_t>(std::sqrt(words)), int64_t{1}, most_rows);
+    const int64_t step = words / rows;
+    const at::Tensor in_rows = bytes.view(at::kLong).as_strided({rows, words - (rows - 1) * step}, {step, 1});
+    return hash_on_cpu(at::sum(in_rows, {1}));
   }
 
   // On the CPU. What is pinned comes several times as fast, and its memory is used again.
-  at::Tensor copy() const {
-    const auto options = at::device(at::kCPU).dtype(at::kByte).pinned_memory(bytes_.is_cuda());
-    at::Tensor copy = at::empty({bytes_.numel()}, options);
-    copy.copy_(bytes_);
+  at::Tensor copy() const { return copied(bytes_, bytes_.is_cuda()); }
+
+ private:
+  static int64_t hash_on_cpu(const at::Tensor& values) {
+    const at::Tensor copy = values.is_cpu() ? values : copied(values, false);
+    return hash_of(static_cast<const char*>(copy.const_data_ptr()), copy.nbytes());
+  }
+
+  static at::Tensor copied(const at::Tensor& values, bool is_pinned) {
+    at::Tensor copy = at::empty({values.numel()}, at::device(at::kCPU).dtype(values.scalar_type()).pinned_memory(is_pinned));
+    copy.copy_(values);
     return copy;
   }
 
- private:
   // What is done here is no work of the step: in sight of no mode, and without gradients.
   const c10::impl::ExcludeDispatchKeyGuard in_no_mode_{
       c10::DispatchKeySet({c10::DispatchKey::Python, c10::DispatchKey::PythonTLSSnapshot, c10::DispatchKey::ADInplaceOrView}) |
