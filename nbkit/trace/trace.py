@@ -47,10 +47,6 @@ class Trace:
         self.frames: dict[str, pd.DataFrame] = {}
         self.meta: dict[str, Any] = {}
         self.captured: dict[int, CapturedCall] = dict(captured)
-        self._fill(frames, meta)
-
-    def _fill(self, frames: Mapping[str, pd.DataFrame], meta: Mapping[str, Any]) -> None:
-        """Takes over the result of a recording that was announced as this object when it began."""
         if not isinstance(frames, Mapping):
             raise SchemaError(
                 f"A trace is made of frames by name, and this is a {type(frames).__name__}; "
@@ -58,7 +54,11 @@ class Trace:
             )
         if unknown := [name for name in frames if name not in TABLES]:
             raise SchemaError(f"There is no frame {unknown[0]!r}; {nearest(unknown[0], TABLES)}")
-        self.frames.update({name: TABLES[name].check(frame) for name, frame in frames.items()})
+        self._fill({name: TABLES[name].check(frame) for name, frame in frames.items()}, meta)
+
+    def _fill(self, frames: Mapping[str, pd.DataFrame], meta: Mapping[str, Any]) -> None:
+        """Takes over the result of a recording that was announced as this object when it began; the tests check it."""
+        self.frames.update(frames)
         self.meta.update(meta)
 
     def __getattr__(self, name: str) -> pd.DataFrame:
