@@ -33,9 +33,9 @@ def call_state() -> dict[str, Any]:
 
 
 def device_state() -> dict[str, Any]:
-    """Returns which kernels devices choose, as JSON data: read once for a step. Without such devices there are none."""
+    """Returns which kernels devices choose, as JSON data: read once for a step."""
     flags: dict[str, bool] = {}
-    for name in DEVICE_FLAGS if torch.backends.cuda.is_built() else ():
+    for name in DEVICE_FLAGS:
         try:
             value = attrgetter(name)(torch.backends)
         except (AttributeError, RuntimeError):  # another torch; or TF32 was set in two ways that torch does not mix
