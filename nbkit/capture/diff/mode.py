@@ -13,6 +13,7 @@ from nbkit.capture.diff.pair import rounds_once
 from nbkit.capture.diff.random_ops import DrawHistory, check_random, is_drawing
 from nbkit.capture.diff.random_repeats import generator_state
 from nbkit.capture.diff.result_dtypes import ResultDtypes
+from nbkit.capture.raw.call_rows import CallRows
 from nbkit.capture.raw.conj_neg import as_bare
 from nbkit.capture.raw.recording import Recording
 from nbkit.capture.raw.shards import has_dtensor_type, is_shape_question
@@ -38,6 +39,10 @@ class DiffMode(BelowMode):
         self.result_dtypes, self.random_ops = ResultDtypes(), DrawHistory(self.skipped)
         self.calls: Counter[int] = Counter()
         self.compared = 0
+        self.rows, self.call = (
+            CallRows(recording),
+            -1,
+        )  # the number of the last call in `rows`: the slot of its rows here
         self.slot_of_shards = -1  # of the last op on DTensors
         # Told right after a call was compared: (slot, what it made, what the reference made of it, its arguments).
         self.on_compared: Callable[[int, Results, Results, tuple[Any, Any]], None] | None = None
@@ -53,6 +58,7 @@ class DiffMode(BelowMode):
         is_below = self.slot_of_shards == self.recording.ops.row_count
         if is_below and (is_shape_question(types) or traits.packet in UNINITIALISED):
             return func(*args, **kwargs)
+        self.call = self.rows.begin(None if is_below else func)
         reason = self.call_scope.why_not(traits) or self._not_sampled(traits)
         if reason is not None:
             self.skipped[reason] += 1
@@ -80,7 +86,7 @@ class DiffMode(BelowMode):
         return tell
 
     def _row(self, traits: OpTraits, status: str, message: str, actual: Tensor | None = None) -> None:
-        self.judge.add_row(self.recording.ops.row_count, traits, "output", 0, actual, status=status, message=message)
+        self.judge.add_row(self.call, traits, "output", 0, actual, status=status, message=message)
 
     def _prepare(self, traits: OpTraits, args: Any, kwargs: Any, tensors: list[Tensor]) -> Call | None:
         if self._has_no_values(tensors):
@@ -119,7 +125,7 @@ class DiffMode(BelowMode):
         return without or is_nested
 
     def _compare(self, traits: OpTraits, call: Call, out: Any, arguments: tuple[Any, Any]) -> None:
-        slot = self.recording.ops.row_count
+        slot = self.call
         if call.origin is not None:
             call.origin.has_run()
         actual = Results(out, written_tensors(traits, *arguments), traits.values)

@@ -166,6 +166,7 @@ class DiffObserver(Observer):
     def frames(self, trace: Trace, ops: pd.DataFrame, op_ids: np.ndarray) -> tuple[Frames, Meta]:
         with isolated(), MutedWarnings() as muted:
             muted.run(self.judge.finish)
+        op_ids = self.mode.rows.op_ids(op_ids)  # by the slots of the mode
         name_earlier(self.judge.rows, lambda slot: int(op_ids[slot]))
         diffs = diffs_frame(self.judge.rows, op_ids, ops, self.scope.phases)
         for reason, count in (+self.mode.skipped).items():

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from nbkit.capture.operators.rounding import BLOCK, lost, rounded
 from nbkit.capture.raw.conj_neg import as_bare
 from nbkit.capture.recorder.observer import Frames, Meta
 from nbkit.capture.replay.copies import mapped_call
-from nbkit.capture.replay.op_traits import written_tensors
+from nbkit.capture.replay.op_traits import A_VIEW, written_tensors
 from nbkit.capture.replay.reference import CPU, Call, Reference, Results
 from nbkit.capture.scope.call_numbers import CallNumbers
 from nbkit.errors import first_line
@@ -36,7 +37,7 @@ OF_VALUES = ("error", "own_error", "overflow_fraction", "underflow_fraction", "c
 class CastRow:
     """Holds what one cast does to one result; `error` tensors wait for the gradient of the result."""
 
-    slot: int
+    seen: int  # of the call
     role: str
     position: int
     dtype: str
@@ -86,7 +87,7 @@ class CastProbe(Interceptor):
         runs = []
         for dtype in dict.fromkeys(self.dtypes[one.dtype] for one in call.tensors() if one.dtype in self.dtypes):
             for scaling in SCALES if dtype in FLOAT8 else NO_SCALE:
-                row = CastRow(call.slot, "output", 0, str(dtype).removeprefix("torch."), scaling)
+                row = CastRow(call.seen, "output", 0, str(dtype).removeprefix("torch."), scaling)
                 runs.append((row, *mapped_call(call.args, call.kwargs, self._cast(scaling), {})))
         return self.reference.copy(call.traits, call.args, call.kwargs), runs
 
@@ -136,7 +137,7 @@ class CastProbe(Interceptor):
         for index, (cast, own, wanted) in enumerate(zip(results.all, actual.all, expected.all, strict=False)):
             if not own.is_floating_point() or not own.numel() or cast.shape != own.shape != wanted.shape:
                 continue
-            made = CastRow(row.slot, row.role, index, row.dtype, row.scaling)
+            made = CastRow(row.seen, row.role, index, row.dtype, row.scaling)
             cast_values, own_values, right = (one.detach().to(CPU, torch.float64) for one in (cast, own, wanted))
             made.values = {
                 "error": _relative(cast_values, right),
@@ -146,20 +147,29 @@ class CastProbe(Interceptor):
             made.difference = (cast_values - own_values).to(torch.float32)
             yield index, made
 
-    def before_each(self) -> None:
+    def before_each(self, call: Intercepted) -> None:
         """Asks autograd for the gradients of results that it has noted by now; they say what an error does to the loss.
 
-        It notes a result after the op has run below it: when the next op comes.
+        It notes a result after the op has run below it: when the next op comes. One that wrote to a view may not have
+        ended then: autograd makes that view again, by view ops, and holds a lock that asking for its node waits for.
         """
         if not self.waiting:
             return
         waiting, self.waiting = self.waiting, []
+        is_view = call.traits.leave_out == A_VIEW
         for tensor, rows in waiting:
-            if tensor.grad_fn is None:
+            if is_view and tensor._is_view():
+                self.waiting.append((tensor, rows))
+            elif not call.mode.isolated(partial(self._ask, tensor, rows), lambda error: None):
                 for row in rows:
                     row.difference = None
-                continue
-            tensor.register_hook(self._gradient_hook(rows))
+
+    def _ask(self, tensor: Tensor, rows: list[CastRow]) -> bool:
+        """Returns whether the gradient was asked for. A node of a view made in no_grad mode may only raise."""
+        if not tensor.requires_grad or tensor.is_leaf:
+            return False
+        tensor.register_hook(self._gradient_hook(rows))
+        return True
 
     def _gradient_hook(self, rows: list[CastRow]) -> Callable[[Tensor], None]:
         def work(gradient: Tensor) -> None:
@@ -181,7 +191,7 @@ class CastProbe(Interceptor):
 
     def frames(self, trace: Trace, ops: pd.DataFrame, op_ids: np.ndarray) -> tuple[Frames, Meta]:
         super().frames(trace, ops, op_ids)
-        ids = self.op_ids([row.slot for row in self.rows], op_ids)
+        ids = self.op_ids([row.seen for row in self.rows], op_ids)
         frame = CASTS.frame(
             {
                 "op_id": ids,

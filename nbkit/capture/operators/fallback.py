@@ -72,7 +72,7 @@ class Replacing(Interceptor):
     ) -> None:
         super().__init__(selection, phases, calls)
         self.elsewhere, self.ran = elsewhere, ran
-        self.rows: list[tuple[int, int, str | None]] = []  # slot, number, message
+        self.rows: list[tuple[int, int, str | None]] = []  # seen, number, message
 
     def skipped(self, reason: str) -> str:
         return f"not replaced: {reason}"
@@ -94,7 +94,7 @@ class Replacing(Interceptor):
             call.mode.skipped[known] += 1
             return call.run()
         out, message = result[0]
-        self.rows.append((call.slot, call.number, message))
+        self.rows.append((call.seen, call.number, message))
         return out
 
     def progress(self) -> str:
@@ -102,7 +102,7 @@ class Replacing(Interceptor):
 
     def frames(self, trace: Trace, ops: pd.DataFrame, op_ids: np.ndarray) -> tuple[Frames, Meta]:
         super().frames(trace, ops, op_ids)
-        ids = self.op_ids([slot for slot, _, _ in self.rows], op_ids)
+        ids = self.op_ids([seen for seen, _, _ in self.rows], op_ids)
         frame = REPLACED.frame(
             {
                 "op_id": ids,

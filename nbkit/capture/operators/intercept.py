@@ -13,6 +13,7 @@ from torch import Tensor
 from torch._subclasses import FakeTensor
 
 from nbkit.capture.frames.selection import Selection
+from nbkit.capture.raw.call_rows import CallRows
 from nbkit.capture.raw.conj_neg import as_bare
 from nbkit.capture.raw.recording import Recording
 from nbkit.capture.raw.shards import has_dtensor_type, is_shape_question
@@ -32,9 +33,10 @@ from nbkit.trace.trace import Trace
 
 @dataclass
 class Intercepted:
-    """Describes one call before it runs; `slot` is its place in Recording.ops, `number` counts the op's calls from 0.
+    """Describes one call before it runs; `number` counts the op's calls from 0, `seen` those of the mode.
 
-    `run()` runs it as the bare step would, and returns what the op returns.
+    `slot` is the first row of Recording.ops that it may have; op_ids() knows by `seen` which it got. `run()` runs it as the bare
+    step would, and returns what the op returns.
     """
 
     mode: "InterceptMode"
@@ -45,6 +47,7 @@ class Intercepted:
     number: int
     # Kernels of recurrent layers ask whether a backward pass will follow.
     has_gradients: bool = field(default_factory=torch.is_grad_enabled)
+    seen: int = -1
 
     def run(self) -> Any:
         """Runs the op itself."""
@@ -76,8 +79,8 @@ class Interceptor(Observer):
         """Returns whether this tool takes the calls from torch's observer, which changes nothing of what runs."""
         return False
 
-    def before_each(self) -> None:
-        """Is told of each op that is about to run, chosen or not."""
+    def before_each(self, call: Intercepted) -> None:
+        """Is told of each call that is about to run, chosen or not."""
 
     def leaves_out(self, traits: OpTraits) -> str | None:
         """Returns why this tool never takes an op; None where it may."""
@@ -103,9 +106,9 @@ class Interceptor(Observer):
                 with api:
                     yield
 
-    def op_ids(self, slots: Sequence[int], op_ids: np.ndarray) -> np.ndarray:
-        """Returns the op_id of each slot, -1 for a call that is not in `ops`."""
-        return op_ids[np.asarray(slots, dtype=np.int64)] if len(slots) else np.zeros(0, np.int64)
+    def op_ids(self, seen: Sequence[int], op_ids: np.ndarray) -> np.ndarray:
+        """Returns the op_id of each call by its `seen`, -1 for a call that is not in `ops`."""
+        return self.mode.rows.op_ids(op_ids)[np.asarray(seen, dtype=np.int64)] if len(seen) else np.zeros(0, np.int64)
 
     def frames(self, trace: Trace, ops: pd.DataFrame, op_ids: np.ndarray) -> tuple[Frames, Meta]:
         for reason, count in (+self.mode.skipped).items():
@@ -126,6 +129,7 @@ class InterceptMode(BelowMode):
     def __init__(self, recording: Recording, scope: CallScope, tool: Interceptor) -> None:
         super().__init__(recording)
         self.scope, self.tool = scope, tool
+        self.rows = CallRows(recording)
         self.slot_of_shards = -1  # of the last op on DTensors
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -140,11 +144,12 @@ class InterceptMode(BelowMode):
         if is_below and (is_shape_question(types) or traits.packet in UNINITIALISED):
             return func(*args, **kwargs)
         call = Intercepted(self, traits, args, kwargs, self.recording.ops.row_count, 0)
+        call.seen = self.rows.begin(None if is_below else func)
         return self.tool.run(call) if self.is_chosen(call) else call.run()
 
     def is_chosen(self, call: Intercepted) -> bool:
         """Numbers a call that is about to run; returns whether it is the tool's, and counts the reason if it is not."""
-        self.tool.before_each()
+        self.tool.before_each(call)
         reason = self.scope.why_not(call.traits)
         call.number = self.scope.numbers[call.traits.name] - 1
         reason = reason or _has_no_values(call.tensors()) or self.tool.refuses(call)

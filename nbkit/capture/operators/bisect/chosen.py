@@ -51,7 +51,7 @@ class Choosing(Replacing):
     ) -> None:
         super().__init__(elsewhere, "", selection, phases, calls)
         self.chosen = chosen
-        self.could: list[tuple[int, Key]] = []  # slot and key of what could be chosen
+        self.could: list[tuple[int, Key]] = []  # `seen` and key of what could be chosen
         self.listed: list[ChosenCall] = []  # known at the end
 
     def refuses(self, call: Intercepted) -> str | None:
@@ -59,7 +59,7 @@ class Choosing(Replacing):
         if reason is not None:
             return reason
         key = call.traits.name, call.number
-        self.could.append((call.slot, key))
+        self.could.append((call.seen, key))
         return None if self.chosen is None or key in self.chosen else NOT_CHOSEN
 
     def _without_effect(self, call: Intercepted) -> str | None:
@@ -73,9 +73,9 @@ class Choosing(Replacing):
         self.mode.skipped.pop(NOT_CHOSEN, None)
         super().frames(trace, ops, op_ids)
         if self.chosen is None:  # what did not run elsewhere cannot be chosen
-            ran = {slot for slot, _, _ in self.rows}
-            self.could = [(slot, key) for slot, key in self.could if slot in ran]
-        ids = self.op_ids([slot for slot, _ in self.could], op_ids).tolist()
+            ran = {seen for seen, _, _ in self.rows}
+            self.could = [(seen, key) for seen, key in self.could if seen in ran]
+        ids = self.op_ids([seen for seen, _ in self.could], op_ids).tolist()
         places = [ops[name].array.take(np.maximum(ids, 0)) for name in ("module", "phase", "source")] if ids else [()]
         for (_, (op, call)), op_id, *place in zip(self.could, ids, *places, strict=True) if ids else ():
             texts = [value if op_id >= 0 and isinstance(value, str) else None for value in place]

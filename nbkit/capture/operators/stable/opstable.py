@@ -115,7 +115,7 @@ class StableObserver(Interceptor):
         super().__init__(selection, phases, calls)
         (self.reruns, self.alike), self.checks = counts, checks
         self.met: Counter[Any] = Counter()  # calls of each op with the same shapes, dtypes and strides
-        self.rows: list[tuple[int, Again, str | None]] = []  # slot, what was seen, what torch documents
+        self.rows: list[tuple[int, Again, str | None]] = []  # `seen` of the call, what was found, what torch documents
         self.thread_counts = ThreadCounts()
 
     def skipped(self, reason: str) -> str:
@@ -159,7 +159,7 @@ class StableObserver(Interceptor):
             self.thread_counts.add(again)
         # Nothing of the step is kept alive.
         again.expected, again.arguments = [], ((), {})
-        self.rows.append((call.slot, again, documented(call.traits, call.tensors())))
+        self.rows.append((call.seen, again, documented(call.traits, call.tensors())))
         del again.call
 
     def progress(self) -> str:
@@ -169,7 +169,7 @@ class StableObserver(Interceptor):
         super().frames(trace, ops, op_ids)
         with isolated(), MutedWarnings() as muted:
             muted.run(self.thread_counts.run)
-        ids = self.op_ids([slot for slot, _, _ in self.rows], op_ids)
+        ids = self.op_ids([seen for seen, _, _ in self.rows], op_ids)
         order = [number for number in np.argsort(ids, kind="stable") if ids[number] >= 0]
         ids, rows = ids[order], [_row(*self.rows[number][1:]) for number in order]
         frame = STABILITY.frame(
