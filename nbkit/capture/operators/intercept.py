@@ -35,8 +35,8 @@ from nbkit.trace.trace import Trace
 class Intercepted:
     """Describes one call before it runs; `number` counts the op's calls from 0, `seen` those of the mode.
 
-    `slot` is the first row of Recording.ops that it may have; op_ids() knows by `seen` which it got. `run()` runs it as the bare
-    step would, and returns what the op returns.
+    `slot` is the first row of Recording.ops that it may have; by `seen`, op_ids() knows which it got. `run()` runs it
+    as the bare step would, and returns what the op returns.
     """
 
     mode: "InterceptMode"
