@@ -43,6 +43,15 @@ class CallCopies:
         self.originals = {id(memo[id(tensor)]): tensor for tensor in _tensors(args, kwargs)}
         self.memo = memo
 
+    def want_gradients(self) -> None:
+        """Has the copies want gradients where the arguments do: a kernel may ask, before it notes what backward reads.
+
+        The op must run below autograd, which would follow the copies otherwise.
+        """
+        for tensor in _tensors(*self.original):
+            if tensor.requires_grad:
+                self.memo[id(tensor)].requires_grad_()
+
     def results(self, out: Any, target: torch.device | None, dtypes: Callable[[int, Tensor], torch.dtype]) -> Any:
         """Returns what the step gets for `out`, what the op returned for the copies.
 

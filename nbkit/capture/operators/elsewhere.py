@@ -18,6 +18,7 @@ from nbkit.errors import first_line
 
 CPU = torch.device("cpu")
 HALVES = {torch.float16: torch.float32, torch.bfloat16: torch.float32, torch.complex32: torch.complex64}
+BelowAutograd = torch._C._AutoDispatchBelowAutograd
 OTHER_GENERATORS = frozenset({"cuda", "mps", "xpu", "npu", "hpu", "mlu", "musa"})
 
 
@@ -67,8 +68,7 @@ class Elsewhere:
         wanted = self._wanted(call, dtypes)
         copies = CallCopies(traits, call.args, call.kwargs, self.device, dtypes)
         try:
-            with torch.set_grad_enabled(call.has_gradients):
-                out = as_bare(traits.func._op, copies.args, copies.kwargs)
+            out = _ran(call, copies)
         except NotImplementedError:
             formula = SUBSTITUTES.get(traits.packet)
             # A formula has several steps, and each would round to a half type.
@@ -98,6 +98,17 @@ class Elsewhere:
             return result if is_changed and result is not None else tensor.dtype
 
         return back
+
+
+def _ran(call: Intercepted, copies: CallCopies) -> Any:
+    """Returns what the op returns for the copies; also what it notes for its backward op, if one is to follow."""
+    run = call.traits.func._op
+    with torch.set_grad_enabled(call.has_gradients):
+        if call.traits.values is None:
+            return as_bare(run, copies.args, copies.kwargs)
+        copies.want_gradients()
+        with BelowAutograd():
+            return as_bare(run, copies.args, copies.kwargs)
 
 
 def _in_results_of(call: Intercepted, values: Any) -> Any:
