@@ -144,7 +144,7 @@ class CastProbe(Interceptor):
                 "own_error": _relative(own_values, right),
                 **lost([*inputs, right], dtype, row.scaling),
             }
-            made.difference = (cast_values - own_values).to(torch.float32)
+            made.difference = _difference(cast_values, own_values).to(torch.float32)
             yield index, made
 
     def before_each(self, call: Intercepted) -> None:
@@ -215,6 +215,15 @@ class CastProbe(Interceptor):
 
 
 def _relative(values: Tensor, right: Tensor) -> float:
-    """|values - right| over |right|, 2-norms; 0 for two equal, inf where right is 0 and values are not."""
-    norm, error = float(right.norm()), float((values - right).norm())
+    """|values - right| over |right|, 2-norms; 0 for two equal, inf where right is 0 and values are not.
+
+    What is Inf or NaN in both is no error, and has no part in the norm.
+    """
+    norm, error = float(right[right.isfinite()].norm()), float(_difference(values, right).norm())
     return error / norm if norm else (0.0 if error == 0 else float("inf"))
+
+
+def _difference(values: Tensor, right: Tensor) -> Tensor:
+    """The difference; 0 where both are the same Inf, or NaN."""
+    is_same = (values == right) | (values.isnan() & right.isnan())
+    return torch.where(is_same, 0.0, values - right)

@@ -1,6 +1,7 @@
 """Rounds tensors to narrow dtypes, with scales for 8 bits, and says what is lost: overflow, underflow, equal values."""
 
 from collections.abc import Sequence
+from functools import cache
 
 import torch
 from torch import Tensor
@@ -8,31 +9,59 @@ from torch import Tensor
 BLOCK = 128
 # Distinct values are counted in so many elements at most, evenly spread.
 MOST_COUNTED = 65_536
+INTEGERS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 
 
 def rounded(values: Tensor, dtype: torch.dtype, scaling: str | None) -> Tensor:
     """Returns the values in float32 as `dtype` holds them: as they are, with a scale per tensor, or one per block.
 
-    A scale maps the largest value to the largest number of the dtype; a block is 128 elements of the last dim. What is
-    too large without a scale becomes the largest number.
+    A scale maps the largest finite value to the largest number of the dtype; a block is 128 elements of the last dim.
+    What is too large without a scale becomes the largest number; Inf and NaN stay.
     """
     wide = values.to(torch.float32)
     scale = _scale(wide, torch.finfo(dtype).max, scaling)
+    return _held(wide / scale, dtype) * scale
+
+
+def _held(scaled: Tensor, dtype: torch.dtype) -> Tensor:
+    """The numbers as `dtype` holds them, those too large as its largest; Inf, which a mask is made of, and NaN stay."""
     largest = torch.finfo(dtype).max
-    return (wide / scale).clamp(-largest, largest).to(dtype).to(torch.float32) * scale
+    return torch.where(scaled.isfinite(), scaled.clamp(-largest, largest).to(dtype).to(scaled.dtype), scaled)
+
+
+def _is_too_large(scaled: Tensor, dtype: torch.dtype) -> Tensor:
+    """Where a finite number is rounded to more than the largest of `dtype`, whether casts saturate or not."""
+    limit, is_above_too = _limit(dtype)
+    size = scaled.abs()
+    return (size >= limit if is_above_too else size > limit) & scaled.isfinite()
+
+
+@cache
+def _limit(dtype: torch.dtype) -> tuple[float, bool]:
+    """The number half a step above the largest of a dtype, and whether it is rounded up: to the even one of both.
+
+    The step is taken from the numbers themselves: torch (2.13) gives float8_e5m2fnuz the eps of another dtype.
+    """
+    largest = torch.tensor(torch.finfo(dtype).max, dtype=torch.float64)
+    bits = largest.to(dtype).view(INTEGERS[dtype.itemsize])
+    step = largest - (bits - 1).view(dtype).to(torch.float64)
+    return float(largest + step / 2), bool(bits & 1)
 
 
 def _scale(values: Tensor, largest: float, scaling: str | None) -> Tensor:
     if scaling in (None, "none") or not values.numel():
         return torch.ones((), device=values.device)
+    sizes = torch.where(values.isfinite(), values.abs(), 0.0)
     if scaling == "tensor" or values.dim() == 0:
-        top = values.abs().amax()
-        return torch.where(top > 0, top / largest, torch.ones_like(top))
+        return _as_scale(sizes.amax() / largest)
     last = values.shape[-1]
-    padded = torch.nn.functional.pad(values.abs(), (0, -last % BLOCK))
-    top = padded.unflatten(-1, (-1, BLOCK)).amax(-1)
-    scale = torch.where(top > 0, top / largest, torch.ones_like(top))
+    padded = torch.nn.functional.pad(sizes, (0, -last % BLOCK))
+    scale = _as_scale(padded.unflatten(-1, (-1, BLOCK)).amax(-1) / largest)
     return scale.repeat_interleave(BLOCK, -1)[..., :last]
+
+
+def _as_scale(scale: Tensor) -> Tensor:
+    return torch.where(scale > 0, scale, torch.ones_like(scale))
 
 
 def lost(tensors: Sequence[Tensor], dtype: torch.dtype, scaling: str | None) -> dict[str, float]:
@@ -43,11 +72,10 @@ def lost(tensors: Sequence[Tensor], dtype: torch.dtype, scaling: str | None) -> 
         wide = tensor.detach().to(torch.float64).reshape(-1)
         scale = _scale(tensor.detach().to(torch.float32), largest, scaling).to(torch.float64)
         scaled = wide / (scale if scale.dim() == 0 else scale.reshape(-1))
-        held = scaled.clamp(-largest, largest).to(dtype).to(torch.float64)
-        is_finite = wide.isfinite()
+        held = _held(scaled, dtype)
         count += wide.numel()
-        overflow += int((is_finite & ((scaled.abs() > largest) & (scaled.to(dtype).to(torch.float64) != held))).sum())
-        underflow += int(((held == 0) & (wide != 0) & is_finite).sum())
+        overflow += int(_is_too_large(scaled, dtype).sum())
+        underflow += int(((held == 0) & (wide != 0)).sum())
         step = -(-wide.numel() // MOST_COUNTED) or 1
         values, after = wide[::step], (held * scale.reshape(-1) if scale.dim() else held * scale)[::step]
         distinct += len(values.unique())

@@ -8,10 +8,9 @@ from torch import Tensor
 
 from nbkit.capture.diff.pair import flat, pieces_of
 from nbkit.capture.operators.elsewhere import OTHER_GENERATORS
+from nbkit.capture.operators.rounding import INTEGERS
 from nbkit.numerics.metrics import measure_one
 from nbkit.numerics.precision import precision_of
-
-INTEGERS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 
 
 class Distance(NamedTuple):
