@@ -14,8 +14,9 @@ DEFAULT = "default"
 class Tolerances:
     """Holds absolute and relative tolerance by op and dtype; what is more special wins.
 
-    Keys are an op pattern ("aten.mm", "*norm*"), a dtype ("bfloat16"), a tuple of both, or "default"; values are
-    (atol, rtol). For an op and a dtype the order is: both, op, dtype, default; of two patterns the one given first.
+    Keys are an op pattern ("aten.mm", "*norm*"), a dtype ("bfloat16", torch.bfloat16), a tuple of both, or "default";
+    values are (atol, rtol). For an op and a dtype the order is: both, op, dtype, default; of two patterns the one
+    given first.
     """
 
     def __init__(self, tolerances: Mapping[Any, Any] | None) -> None:
@@ -26,7 +27,7 @@ class Tolerances:
         if tolerances is not None and not isinstance(tolerances, Mapping):
             raise OptionError(f"tolerances={tolerances!r} is no dictionary; give such as {{'float16': (1e-3, 1e-3)}}.")
         for key, value in (tolerances or {}).items():
-            self._add(key, _checked(key, value))
+            self._add(_by_name(key), _checked(key, value))
 
     def _add(self, key: Any, tolerance: Tolerance) -> None:
         self.unused.add(key)
@@ -53,6 +54,14 @@ class Tolerances:
         by_dtype = dtype if dtype in self.by_dtype else DEFAULT
         self.unused -= {by_dtype}
         return self.by_dtype.get(by_dtype)
+
+
+def _by_name(key: Any) -> Any:
+    """Returns a key with the dtype in it, such as torch.float32, by its name."""
+    if isinstance(key, tuple) and len(key) == 2:
+        return key[0], _by_name(key[1])
+    name = str(key).removeprefix("torch.")
+    return name if name in DTYPES else key
 
 
 def _checked(key: Any, value: Any) -> Tolerance:

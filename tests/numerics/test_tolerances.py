@@ -1,6 +1,7 @@
 """Tests tolerances of the user: what is more special wins, and a mistake is refused before anything runs."""
 
 import pytest
+import torch
 
 from nbkit import OptionError, PatternError
 from nbkit.numerics.tolerances import Tolerances
@@ -52,3 +53,11 @@ def test_a_mistyped_dtype_or_pattern_is_refused():
         Tolerances({("aten.mm", "bfloat61"): (0, 0)})
     with pytest.raises(PatternError):
         Tolerances({"re:(": (0, 0)})
+
+
+def test_a_dtype_of_torch_stands_for_its_name():
+    tolerances = Tolerances({torch.float32: (1, 0), ("aten.mm", torch.bfloat16): (2, 0), "torch.float16": (3, 0)})
+    assert tolerances.of(MM, "float32") == (1, 0)
+    assert tolerances.of(MM, "bfloat16") == (2, 0)
+    assert tolerances.of(MM, "float16") == (3, 0)
+    assert tolerances.of("aten.add.Tensor", "bfloat16") is None

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from nbkit.capture.frames.string_columns import followed
+from nbkit.errors import OptionError
 from nbkit.patterns import Matcher, Patterns, module_matcher, op_matcher, selects, split_patterns
 
 
@@ -20,6 +21,11 @@ class Selection:
 
     def __post_init__(self) -> None:
         self.op_matchers(), self.module_matcher()  # a bad pattern is refused here, before anything runs
+        for option in ("ops", "modules"):
+            patterns = getattr(self, option)
+            if patterns is not None and not split_patterns(patterns):
+                noun = option.removesuffix("s")
+                raise OptionError(f"{option}={patterns!r} names no {noun}; give a name or a pattern, or None for all.")
 
     def set_options(self) -> dict[str, str]:
         """Returns the options that were set, as text."""

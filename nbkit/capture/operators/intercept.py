@@ -25,7 +25,7 @@ from nbkit.capture.scope.api_calls import ApiCallNames
 from nbkit.capture.scope.call_numbers import CallNumbers, checked_calls
 from nbkit.capture.scope.call_scope import CallScope
 from nbkit.capture.scope.module_scope import ModuleScope
-from nbkit.capture.scope.phases import checked_phases
+from nbkit.capture.scope.phases import EVERY_PHASE, checked_phases
 from nbkit.capture.step.module_calls import ModuleCalls
 from nbkit.patterns import Patterns, split_patterns
 from nbkit.trace.trace import Trace
@@ -93,7 +93,8 @@ class Interceptor(Observer):
     def below(self, recording: Recording, modules: ModuleCalls) -> Iterator[None]:
         self.recording = recording
         names = split_patterns(self.selection.ops) + split_patterns(self.selection.exclude_ops)
-        api = None if all(name.startswith("aten.") for name in names) else ApiCallNames()
+        needs_api = self.phases != EVERY_PHASE or not all(name.startswith("aten.") for name in names)
+        api = ApiCallNames() if needs_api else None
         module_scope = ModuleScope(recording, modules, self.selection)
         scope = CallScope(recording, module_scope, self.selection, self.phases, self.calls, api, self.leaves_out)
         self.mode = InterceptMode(recording, scope, self)
@@ -150,9 +151,10 @@ class InterceptMode(BelowMode):
     def is_chosen(self, call: Intercepted) -> bool:
         """Numbers a call that is about to run; returns whether it is the tool's, and counts the reason if it is not."""
         self.tool.before_each(call)
-        reason = self.scope.why_not(call.traits)
+        tensors = call.tensors()
+        reason = self.scope.why_not(call.traits, tensors)
         call.number = self.scope.numbers[call.traits.name] - 1
-        reason = reason or _has_no_values(call.tensors()) or self.tool.refuses(call)
+        reason = reason or _has_no_values(tensors) or self.tool.refuses(call)
         if reason is None:
             return True
         self.skipped[reason] += 1

@@ -1,17 +1,21 @@
 """Tells of each op, when it is about to run, whether the filters mean this call of it."""
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+
+import torch
+from torch import Tensor
 
 from nbkit.capture.frames.selection import Selection
 from nbkit.capture.raw.recording import OPTIMIZER_CODE, Recording, current_node
 from nbkit.capture.replay.op_traits import OpTraits
 from nbkit.capture.scope.api_calls import ApiCallNames
 from nbkit.capture.scope.module_scope import ModuleScope
-from nbkit.capture.scope.phases import EVERY_PHASE
+from nbkit.capture.scope.phases import EVERY_PHASE, PHASES
 from nbkit.patterns import split_patterns
+from nbkit.timeline.names import BACKWARD_CALLS
 
-BACKWARD, OPTIMIZER = frozenset({"backward"}), frozenset({"optimizer"})
+FORWARD, BACKWARD, OPTIMIZER, OTHER = (frozenset({phase}) for phase in PHASES)
 FILTERED = "ops that the filters leave out"
 
 
@@ -19,7 +23,8 @@ class CallScope:
     """Asked before every op of a recording, in its order; `numbers` holds how many calls of each op there were.
 
     Without `api`, the name of the API call around an op is not known, and a pattern that may fit one lets the op pass.
-    `leaves_out` says which ops are never meant, and why.
+    `leaves_out` says which ops are never meant, and why. Outside modules, the tensors of a call tell forward from
+    other: autograd is to follow the call, or the API call around it. Without them an op passes that may be either.
     """
 
     def __init__(
@@ -40,14 +45,14 @@ class CallScope:
         self.numbers: Counter[str] = Counter()
         self.wanted: dict[str, bool] = {}
 
-    def why_not(self, traits: OpTraits) -> str | None:
+    def why_not(self, traits: OpTraits, tensors: Sequence[Tensor] | None = None) -> str | None:
         """Returns why the running call is not meant; None if it is."""
         in_module = self.modules.is_wanted()
         number = self.numbers[traits.name]
         self.numbers[traits.name] += 1
         if (reason := self.leaves_out(traits)) is not None:
             return reason
-        if self.phases != EVERY_PHASE and not self._may_be_in(traits) & self.phases:
+        if self.phases != EVERY_PHASE and not self._may_be_in(traits, tensors) & self.phases:
             return "other phases"
         if not self._is_wanted(traits.name):
             return FILTERED
@@ -57,14 +62,20 @@ class CallScope:
             return "calls that the filters leave out"
         return None
 
-    def _may_be_in(self, traits: OpTraits) -> frozenset[str]:
+    def _may_be_in(self, traits: OpTraits, tensors: Sequence[Tensor] | None) -> frozenset[str]:
         """The phases that the running op may turn out to be in."""
-        if current_node() is not None:
+        if current_node() is not None or (self.api is not None and self.api.name in BACKWARD_CALLS):
             return BACKWARD
-        if self.recording.thread().context[1] == OPTIMIZER_CODE:
+        call, code = self.recording.thread().context[:2]
+        if code == OPTIMIZER_CODE:
             return OPTIMIZER
+        if call >= 0:
+            is_rerun = self.recording.module_calls[call][2]
+            return BACKWARD if is_rerun else FORWARD
+        if tensors is not None and self.api is not None:
+            return FORWARD if _is_followed(tensors) or _is_followed(self.api.tensors()) else OTHER
         # backward() itself makes the first gradient.
-        return EVERY_PHASE - OPTIMIZER if traits.packet == "ones_like" else EVERY_PHASE - OPTIMIZER - BACKWARD
+        return EVERY_PHASE - OPTIMIZER if traits.packet == "ones_like" else FORWARD | OTHER
 
     def _is_wanted(self, name: str) -> bool:
         known = self.wanted.get(name)
@@ -82,3 +93,7 @@ class CallScope:
 
     def _is_excluded(self, name: str) -> bool:
         return self.exclude is not None and self.exclude(name)
+
+
+def _is_followed(tensors: Sequence[Tensor]) -> bool:
+    return torch.is_grad_enabled() and any(tensor.requires_grad for tensor in tensors)

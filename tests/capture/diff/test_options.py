@@ -50,6 +50,8 @@ def test_a_function_that_raises_is_a_row_and_nothing_else():
         ({"reference": 3}, "is neither text such as 'cpu:float64' nor a function"),
         ({"phases": "bakward"}, "phases='bakward' is not known; did you mean 'backward'"),
         ({"phases": ""}, "names no phase"),
+        ({"ops": ""}, "ops='' names no op; give a name or a pattern, or None for all."),
+        ({"modules": []}, "names no module; give"),
         ({"sample": 0}, "sample=0 is neither a whole number"),
         ({"sample": 1.5}, "sample=1.5 is neither a whole number"),
         ({"sample": "2"}, "sample='2' is neither a whole number"),
