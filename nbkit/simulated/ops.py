@@ -16,6 +16,8 @@ MIXED = frozenset("copy_ _copy_from index index_put index_put_ _index_put_impl_ 
 TRANSFERS = frozenset(("copy_", "_copy_from"))
 # Outputs that stay on the CPU, where torch reads them directly.
 HOST_OUTPUTS = {"_pack_padded_sequence": 1}
+CONJUGATE, NEGATIVE = torch._C.DispatchKey.Conjugate, torch._C.DispatchKey.Negative
+NotExcluded = torch._C._SetExcludeDispatchKeyGuard
 
 
 def run_op(kind: type[Tensor], func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
@@ -36,10 +38,19 @@ def run_op(kind: type[Tensor], func: Any, args: Any, kwargs: dict[str, Any]) -> 
         check_index(target)
         raw_kwargs["device"] = CPU
     run = func if crossing.hosts and name in TRANSFERS else active_plan().runner(func)
-    out = run(*raw_args, **raw_kwargs)
+    out = _resolving(run, raw_args, raw_kwargs) if crossing.has_complex else run(*raw_args, **raw_kwargs)
     if func._schema.is_mutable:
         crossing.align()
     return crossing.wrap(out, HOST_OUTPUTS.get(name))
+
+
+def _resolving(run: Any, args: Any, kwargs: Any) -> Any:
+    """Returns what `run` returns, with torch's lazy conj() and neg() in force, which it leaves out here (2.13).
+
+    A kernel that is made of other ops computes with numbers that were not conjugated otherwise, as in linalg.pinv.
+    """
+    with NotExcluded(CONJUGATE, False), NotExcluded(NEGATIVE, False):
+        return run(*args, **kwargs)
 
 
 def _decomposed(func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
@@ -68,13 +79,14 @@ class Crossing:
         self.kind = kind
         self.by_raw: dict[int, Any] = {}  # device tensors by the id of their raw one
         self.hosts: list[Tensor] = []
-        self.home = CPU
+        self.home, self.has_complex = CPU, False
 
     def unwrap(self, value: Any) -> Any:
         """Returns `value` with CPU tensors in place of the device's."""
         if isinstance(value, self.kind):
             self.by_raw[id(value.raw)] = value
             self.home = value.device
+            self.has_complex |= value.raw.is_complex()
             return value.raw
         if isinstance(value, Tensor):
             self.hosts.append(value)

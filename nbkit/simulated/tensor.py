@@ -27,6 +27,9 @@ class SimulatedTensor(Tensor):
         made: SimulatedTensor = Tensor._make_wrapper_subclass(
             cls, raw.size(), strides=raw.stride(), storage_offset=raw.storage_offset(), dtype=raw.dtype, device=device
         )
+        # torch conjugates and negates when an op reads the values. It does so above this class, and must know.
+        torch._C._set_conj(made, raw.is_conj())
+        torch._C._set_neg(made, raw.is_neg())
         made.raw = raw
         return made
 
