@@ -6,7 +6,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from nbkit.capture.frames.string_columns import followed
-from nbkit.errors import OptionError
 from nbkit.patterns import Matcher, Patterns, module_matcher, op_matcher, selects, split_patterns
 
 
@@ -21,11 +20,6 @@ class Selection:
 
     def __post_init__(self) -> None:
         self.op_matchers(), self.module_matcher()  # a bad pattern is refused here, before anything runs
-        for option in ("ops", "modules"):
-            patterns = getattr(self, option)
-            if patterns is not None and not split_patterns(patterns):
-                noun = option.removesuffix("s")
-                raise OptionError(f"{option}={patterns!r} names no {noun}; give a name or a pattern, or None for all.")
 
     def set_options(self) -> dict[str, str]:
         """Returns the options that were set, as text."""
@@ -49,12 +43,17 @@ class Selection:
         )
 
     def unmet(self, names: Iterable[str], paths: Iterable[str]) -> list[str]:
-        """Returns a sentence for each pattern that fits none of the ops, or none of the modules, that ran."""
+        """Returns a sentence for each pattern that fits none of the ops, or none of the modules, that ran.
+
+        One, too, for a choice without any, such as ops="", which nothing fits.
+        """
         kinds = {"op": (op_matcher, list(names)), "module": (module_matcher, list(paths))}
         sentences = []
         for option, patterns in vars(self).items():
             noun = "module" if option.endswith("modules") else "op"
             matcher, ran = kinds[noun]
+            if option == f"{noun}s" and patterns is not None and not split_patterns(patterns):
+                sentences.append(f"{option}={patterns!r} names no {noun}: nothing was chosen.")
             for pattern in split_patterns(patterns):
                 if not any(map(matcher([pattern]), ran)):
                     sentences.append(f"{option}={pattern!r} fits no {noun} that ran.")

@@ -50,8 +50,6 @@ def test_a_function_that_raises_is_a_row_and_nothing_else():
         ({"reference": 3}, "is neither text such as 'cpu:float64' nor a function"),
         ({"phases": "bakward"}, "phases='bakward' is not known; did you mean 'backward'"),
         ({"phases": ""}, "names no phase"),
-        ({"ops": ""}, "ops='' names no op; give a name or a pattern, or None for all."),
-        ({"modules": []}, "names no module; give"),
         ({"sample": 0}, "sample=0 is neither a whole number"),
         ({"sample": 1.5}, "sample=1.5 is neither a whole number"),
         ({"sample": "2"}, "sample='2' is neither a whole number"),
@@ -68,6 +66,17 @@ def test_a_wrong_option_is_refused_in_one_sentence(options, text):
     """Defect B47."""
     with pytest.raises(OptionError, match=text):
         nbkit.opdiff(**options)
+
+
+def test_a_choice_of_nothing_is_noted_as_a_pattern_that_fits_nothing_is():
+    def notes(**options):
+        trace = compared(product, **options)
+        assert trace.diffs.empty
+        return trace.meta["notes"]
+
+    assert notes(ops="") == ["ops='' names no op: nothing was chosen."]
+    assert notes(modules=[]) == ["modules=[] names no module: nothing was chosen."]
+    assert notes(ops="mmm") == ["ops='mmm' fits no op that ran."]
 
 
 def test_a_bad_pattern_is_refused_before_anything_runs():
