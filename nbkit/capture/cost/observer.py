@@ -206,10 +206,8 @@ class CostObserver(Observer):
             **memory_frames(self.storages, ops, op_ids),
             "saved": saved_frame(self.saved.saved, ops, op_ids),
         }
-        assumed = self.step.assumed
-        notes = [f"{assumed} values that optimizers read were taken as 1."] if assumed else []
         meta = {} if self.device is None else {"cost_device": self.device.peaks()}
-        return frames, {"unknown_flops": self.costs.unknown(), "notes": notes, **meta}
+        return frames, {"unknown_flops": self.costs.unknown(), "notes": self.step.notes(), **meta}
 
     def completed(self, frames: Frames, meta: Meta) -> tuple[Frames, Meta]:
         return {**frames, "module_costs": module_costs(frames["modules"], frames["costs"], frames["saved"])}, meta
@@ -220,7 +218,9 @@ class CostObserver(Observer):
         self.models = {label: root.module for label, root in zip(roots.labels(), roots.roots, strict=True)}
         for root in roots.roots:
             model = root.module()
-            for kind, tensors in ((PARAMETER, model.parameters()), (BUFFER, model.buffers())) if model else ():
+            for kind, tensors in (
+                ((PARAMETER, model.parameters()), (BUFFER, model.buffers())) if model is not None else ()
+            ):
                 for tensor in tensors:
                     if is_lazy(tensor):
                         continue

@@ -21,6 +21,7 @@ from torch.utils.weak import WeakIdKeyDictionary
 from nbkit.capture.cost.fake.fake_mode import FakeMode
 from nbkit.capture.cost.fake.known_values import KnownValues
 from nbkit.capture.cost.fake.shape_formulas import shape_formula
+from nbkit.capture.cost.fake.uncompiled import NOTE, Uncompiled
 from nbkit.capture.cost.fake.unknown_number import UnknownNumber, numbers_of_fakes
 from nbkit.capture.raw.source import location_text, user_location
 from nbkit.capture.raw.step_mode import StepMode
@@ -67,6 +68,7 @@ class FakeStep(StepMode):
         self.assumed = 0  # values of optimizers that were taken as 1
         self.is_reading, self.is_unknown = False, False  # tensor.item() runs; it gave what nobody knows
         self.values = KnownValues()
+        self.uncompiled = Uncompiled()
         self.real: dict[int, Tensor] = {}  # of the running op: the real tensor by the id of its fake one
         # They live as long as the real ones: what is written to them must not be lost.
         self.fakes = WeakIdKeyDictionary()
@@ -75,8 +77,13 @@ class FakeStep(StepMode):
     @contextmanager
     def running(self) -> Iterator[None]:
         """Runs what is inside on shapes; the modes are gone afterwards, whatever happened."""
-        with numbers_of_fakes(self._read), _quiet(), self.fake, self:
+        with numbers_of_fakes(self._read), _quiet(), self.uncompiled, self.fake, self:
             yield
+
+    def notes(self) -> list[str]:
+        """Returns what is to be known of the numbers of this step, in sentences."""
+        assumed = [f"{self.assumed} values that optimizers read were taken as 1."] if self.assumed else []
+        return assumed + [NOTE] * self.uncompiled.is_met
 
     def faked(self, real: Tensor) -> Tensor:
         """Returns a new tensor without values of the shape, strides and dtype of a real one."""
