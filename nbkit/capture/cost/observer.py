@@ -177,7 +177,8 @@ class CostObserver(Observer):
         # Autograd computes gradients with its recording off, unless these are to have gradients themselves.
         if torch.is_grad_enabled() and torch._C._current_graph_task_id() != -1:
             self.recomputed.add(self._place())
-        self.costs.note(self._place(), func, args, kwargs, out)
+        into_zeros = func in INTO_ZEROS and _is_of_formula()
+        self.costs.note(self._place(), func, args, kwargs, out, is_in_place=into_zeros)
 
     def _note_made(self, out: Any) -> None:
         if isinstance(out, Tensor):
