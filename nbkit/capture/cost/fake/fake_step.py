@@ -23,6 +23,7 @@ from nbkit.capture.cost.fake.known_values import KnownValues
 from nbkit.capture.cost.fake.shape_formulas import shape_formula
 from nbkit.capture.cost.fake.uncompiled import NOTE, Uncompiled
 from nbkit.capture.cost.fake.unknown_number import UnknownNumber, numbers_of_fakes
+from nbkit.capture.cost.fake.workspaces import KEPT, Workspaces
 from nbkit.capture.raw.source import location_text, user_location
 from nbkit.capture.raw.step_mode import StepMode
 from nbkit.errors import CostError
@@ -68,7 +69,7 @@ class FakeStep(StepMode):
         self.assumed = 0  # values of optimizers that were taken as 1
         self.is_reading, self.is_unknown = False, False  # tensor.item() runs; it gave what nobody knows
         self.values = KnownValues()
-        self.uncompiled = Uncompiled()
+        self.uncompiled, self.workspaces = Uncompiled(), Workspaces()
         self.real: dict[int, Tensor] = {}  # of the running op: the real tensor by the id of its fake one
         # They live as long as the real ones: what is written to them must not be lost.
         self.fakes = WeakIdKeyDictionary()
@@ -83,7 +84,7 @@ class FakeStep(StepMode):
     def notes(self) -> list[str]:
         """Returns what is to be known of the numbers of this step, in sentences."""
         assumed = [f"{self.assumed} values that optimizers read were taken as 1."] if self.assumed else []
-        return assumed + [NOTE] * self.uncompiled.is_met
+        return [*assumed, *self.workspaces.notes(), *([NOTE] if self.uncompiled.is_met else [])]
 
     def faked(self, real: Tensor) -> Tensor:
         """Returns a new tensor without values of the shape, strides and dtype of a real one."""
@@ -123,7 +124,8 @@ class FakeStep(StepMode):
         if func is ITEM and (value := self._item(args[0])) is not None:
             return value
         try:
-            return self._computed(func, args, kwargs)
+            out = self._computed(func, args, kwargs)
+            return self.workspaces.filled(func, args, out) if func in KEPT else out
         except NEEDS_VALUES as error:
             raise CostError(self._needs_values(func)) from error
         except (UnsupportedOperatorException, NotImplementedError) as error:
