@@ -100,7 +100,7 @@ class CostObserver(Observer):
         swap.install(self._swapping(swap))
         try:
             with (
-                self.conditions.around(self), self.kept, self.saved.hooks, self.sums, self.step.running(),
+                self.conditions.around(self), self.kept, self.saved.hooked(), self.sums, self.step.running(),
                 self.conditions.inside(self),
             ):  # fmt: skip
                 yield
@@ -208,7 +208,7 @@ class CostObserver(Observer):
             "saved": saved_frame(self.saved.saved, ops, op_ids),
         }
         meta = {} if self.device is None else {"cost_device": self.device.peaks()}
-        return frames, {"unknown_flops": self.costs.unknown(), "notes": self.step.notes(), **meta}
+        return frames, {"unknown_flops": self.costs.unknown(), "notes": [*self.step.notes(), *self.saved.notes], **meta}
 
     def completed(self, frames: Frames, meta: Meta) -> tuple[Frames, Meta]:
         return {**frames, "module_costs": module_costs(frames["modules"], frames["costs"], frames["saved"])}, meta
