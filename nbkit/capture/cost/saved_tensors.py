@@ -132,6 +132,8 @@ class SavedTensors:
         return tensor if tensor.grad_fn is None else _without_history(tensor)
 
     def _note(self, tensor: Tensor, saver: int) -> Saved | None:
+        if tensor.is_nested:  # it has no one shape; the op that takes it refuses it
+            return None
         held = self.storages.of(tensor)
         if held is None and (held := self.meet(tensor)) is None:
             return None
