@@ -115,7 +115,7 @@ def _indexed(args: Any) -> int | None:
     if any(index.dtype in MASKS for index in given):
         return None
     left = [size for dim, size in enumerate(tensor.shape) if dim >= len(indices) or indices[dim] is None]
-    return prod(torch.broadcast_shapes(*(index.shape for index in given))) * prod(left)
+    return int(prod(torch.broadcast_shapes(*(index.shape for index in given))) * prod(left))
 
 
 # They write to these elements of their first tensor alone, by their arguments.
