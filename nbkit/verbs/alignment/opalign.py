@@ -16,8 +16,9 @@ from nbkit.trace.executions.arrays import read_arrays
 from nbkit.trace.executions.execution import Execution
 from nbkit.trace.executions.values import KEPT_BYTES
 from nbkit.trace.trace import Trace
+from nbkit.verbs.alignment.accepted import WAYS, check_one_ran, check_side, checked_inputs
 from nbkit.verbs.alignment.copying import check_modules, parameters_copied
-from nbkit.verbs.alignment.sides import WAYS, execution_of, failed, inputs_beside, turned_into
+from nbkit.verbs.alignment.sides import execution_of, inputs_beside, turned_into
 from nbkit.verbs.notebook import Notebook
 from nbkit.verbs.options.generated import OptionHolder
 from nbkit.verbs.options.parser import absolute_path
@@ -52,7 +53,7 @@ def opalign(
             recorded with values="stats" or its path.
         right: what is compared with it; likewise, or a word for what the left module is turned into: "onnx" (exported),
             "onnxruntime" (exported and optimized by it), "export" (torch.export, decomposed), "compile".
-        inputs: arguments of both, by position or by name.
+        inputs: arguments of both, by position or by name; a tensor alone is the only one.
         right_inputs: arguments of the right one, where they are not the same. Else its tensors are on the device of its
             parameters.
         backward: also runs the backward pass of torch models, from the loss that they return, else from the mean of
@@ -64,37 +65,40 @@ def opalign(
         name: what the trace is called where it is shown.
 
     Raises:
-        OptionError: for sides or inputs that cannot be used. If one side alone fails while it runs, the trace has the
-            results up to there.
+        OptionError: for sides or inputs that cannot be used, and if both sides fail while they run. If one side alone
+            does, the trace has the results up to there.
     """
-    given = inputs_beside(right, inputs) if right_inputs is None else right_inputs
-    settings: dict[str, Any] = {"backward": backward, "kept_bytes": kept_bytes}
-    forward: dict[str, Any] = {**settings, "backward": False}
+    inputs = checked_inputs(inputs, "inputs")
     if copy_parameters:
         check_modules(left, right)
+    check_side("left", left)
+    check_side("right", right)
+    given = inputs_beside(right, inputs) if right_inputs is None else checked_inputs(right_inputs, "right_inputs")
+    settings: dict[str, Any] = {"backward": backward, "kept_bytes": kept_bytes}
+    forward: dict[str, Any] = {**settings, "backward": False}
     with Progress(lambda: "running the left side") as _:
-        first = _attempt("left", left, lambda: execution_of(left, inputs, **settings))
+        first = _run("left", lambda: execution_of(left, inputs, **settings))
     said: dict[str, Any] = {}
     if copy_parameters:
         with Progress(lambda: "pairing parameters") as _:
             said = parameters_copied(left, right, first, lambda: execution_of(right, given, **forward))
     with Progress(lambda: "running the right side") as _:
         if isinstance(right, str) and right in WAYS:
-            second = _attempt("right", right, lambda: turned_into(right, left, given, **settings))
+            second = _run("right", lambda: turned_into(right, left, given, **settings))
         else:
-            second = _attempt("right", right, lambda: execution_of(right, given, **settings))
-    if not first.results and not second.results:
-        raise OptionError(first.error or second.error or "neither side has a result.")
+            second = _run("right", lambda: execution_of(right, given, side="right", **settings))
+    check_one_ran(first, second)
     trace = aligned_trace(first, second, name=name)
     notes = [*said.pop("notes", []), *trace.meta["notes"]]
     return Trace(trace.frames, {**trace.meta, **said, "notes": notes})
 
 
-def _attempt(side: str, source: Any, run: Callable[[], Execution]) -> Execution:
+def _run(side: str, run: Callable[[], Execution]) -> Execution:
+    """Runs a side. Raises OptionError that names it, where it cannot be run at all."""
     try:
         return run()
     except NbkitError as error:
-        return failed(side, source, error)
+        raise OptionError(f"the {side} side cannot be used: {error}") from error
 
 
 def aligned_trace(left: Execution, right: Execution, *, name: str | None = None) -> Trace:

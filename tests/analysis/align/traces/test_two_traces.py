@@ -8,6 +8,8 @@ import torch.nn.functional as F
 from torch import nn
 
 import nbkit
+from nbkit.analysis.align.traces.from_trace import trace_execution
+from nbkit.analysis.align.traces.two_traces import aligned
 from tests.analysis.values.test_compare_values import Net, attention, between, expanded, training
 from tests.analysis.values.test_other_modules import trace_of
 from tests.capture.diff.planted import Planted, scaled
@@ -79,9 +81,8 @@ def test_two_implementations_part_only_where_a_constant_differs(eps, op):
 def test_traces_without_statistics_are_matched_by_names_and_structure():
     torch.manual_seed(0)
     model, x = Net(F.relu), torch.randn(4, 8)
-    trace = nbkit.opalign(record(lambda: model(x)), record(lambda: model(x)))
-    assert "record it with optrace(values='stats')" in " ".join(trace.meta["notes"])
-    assert "name" in set(trace.alignment["evidence"].dropna())
+    matches = aligned(*(trace_execution(record(lambda: model(x))) for _ in range(2))).matches.all
+    assert "name" in {match.evidence for match in matches} and not any(match.agrees for match in matches)
 
 
 def test_a_trace_beside_a_model_is_matched_by_values_where_they_are_known():
