@@ -1,12 +1,13 @@
 """opalign runs two models, or two forms of one, and says where they first diverge, as `%opalign` and as `align`."""
 
 from argparse import Namespace
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from nbkit import units
+from nbkit.analysis.align.extra import unpaired_outputs
 from nbkit.analysis.align.first_divergence import first_divergence
 from nbkit.analysis.align.frames import frames_of
 from nbkit.analysis.align.traces.two_traces import aligned
@@ -28,6 +29,8 @@ from nbkit.views.alignment_view import ALIGNMENT_VIEW
 from nbkit.views.report.opreport import opreport
 
 VERB = "opalign"
+# So many outputs of one side alone are named.
+MOST_NAMES = 4
 
 
 def opalign(
@@ -107,6 +110,7 @@ def aligned_trace(left: Execution, right: Execution, *, name: str | None = None)
         alignment = aligned(left, right)
         frames = frames_of(alignment)
         first = first_divergence(alignment)
+        extra = unpaired_outputs(alignment.left, alignment.right, alignment.matches)
     rows = frames["alignment"]
     counts = rows["mark"].value_counts()
     if first is not None:
@@ -132,7 +136,7 @@ def aligned_trace(left: Execution, right: Execution, *, name: str | None = None)
         "tolerance": alignment.tolerance,
         "first_divergence": first,
         "divergences": len(alignment.events),
-        "notes": [*_notes("left", left), *_notes("right", right), *failures],
+        "notes": [*_notes("left", left, extra[0]), *_notes("right", right, extra[1]), *failures],
     }
     return Trace(frames, meta)
 
@@ -156,9 +160,12 @@ def _side(run: Execution) -> dict[str, Any]:
     return {"name": run.name, "origin": run.origin, "results": len(run.results), "error": run.error, **run.meta}
 
 
-def _notes(side: str, run: Execution) -> list[str]:
+def _notes(side: str, run: Execution, extra: Collection[int]) -> list[str]:
     kept = [f"values of {run.values.left_out:,} results were not kept (kept_bytes)"] if run.values.left_out else []
-    return [f"{side}: {note}" for note in (*run.notes, *kept)]
+    alone = [name for name, number in run.outputs.items() if number in extra]
+    more = f"{', '.join(alone[:MOST_NAMES])}{', ...' if len(alone) > MOST_NAMES else ''}"
+    returned = [f"the other side does not return {more}, so that nothing was compared with it"] if alone else []
+    return [f"{side}: {note}" for note in (*run.notes, *kept, *returned)]
 
 
 def _add_line_options(holder: OptionHolder) -> None:
