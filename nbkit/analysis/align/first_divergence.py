@@ -194,7 +194,7 @@ def _agreed(alignment: Alignment, event: Event, reads: list[tuple[int, ...]]) ->
 def message_of(alignment: Alignment, event: Event, kind: Kind | None) -> str:
     """Returns what begins at an event, in words that follow the name of the place, and the kind in a sentence."""
     match, places = event.match, _places(alignment, event, kind)
-    where = places[0] or places[1]
+    where = next((place for place in places if place and place["kind"] == "input"), places[0] or places[1])
     assert where is not None
     if event.message is not None:
         return event.message

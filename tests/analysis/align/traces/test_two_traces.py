@@ -1,5 +1,6 @@
 """Two recorded traces say in opalign what they say in compare_values, with places on both sides."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -91,6 +92,25 @@ def test_a_trace_beside_a_model_is_matched_by_values_where_they_are_known():
     with torch.no_grad():
         trace = nbkit.opalign(record(lambda: model(x), values="stats"), model, inputs=[x])
     assert {"values"} <= set(trace.alignment["evidence"].dropna())
+
+
+def models_and_batches() -> Iterator[tuple[nn.Module, torch.Tensor, torch.Tensor]]:
+    torch.manual_seed(0)
+    x, ids = torch.randn(4, 8), torch.tensor([[3, 1, 4, 1, 5]])
+    yield nn.Sequential(nn.Linear(8, 8), nn.ReLU(), nn.Linear(8, 3)), x, x + 0.1
+    yield nn.Sequential(nn.Embedding(9, 8), nn.Linear(8, 3)), ids, ids + 2
+
+
+@pytest.mark.parametrize(("model", "recorded", "given"), [*models_and_batches()])
+def test_another_batch_beside_a_trace_is_the_input_that_differs(model, recorded, given):
+    step = record(lambda: model(recorded), values="stats")
+    for sides, name in (((step, model), "right"), ((model, step), "left")):
+        trace = nbkit.opalign(*sides, inputs=(given,))
+        first = trace.meta["first_divergence"]
+        assert (first["message"], first[name]["kind"]) == ("the input input has other values on the right", "input")
+        assert trace.alignment.loc[first["row"], "error_class"] == "input"
+        same = nbkit.opalign(*sides, inputs=(recorded,))
+        assert same.meta["first_divergence"] is None and set(same.alignment["mark"]) == {"="}
 
 
 @pytest.mark.parametrize(
