@@ -19,6 +19,7 @@ from nbkit.analysis.align.matching.by_leaf import match_gradients
 from nbkit.analysis.align.matching.by_part import match_parts
 from nbkit.analysis.align.matching.by_position import match_positions
 from nbkit.analysis.align.matching.by_value import match_values, same_of, tolerance_of
+from nbkit.analysis.align.matching.given import match_given
 from nbkit.analysis.align.matching.neutral import neutral_matches
 from nbkit.analysis.align.side import Side
 from nbkit.analysis.align.state import state_of
@@ -78,6 +79,7 @@ def align(left: Execution, right: Execution) -> Alignment:
     matches.replace(_doubted(*sides, matches, measured.of(matches, (set(), set()))))
     differs = differing(*sides, matches)
     match_structure(*sides, matches, differs)
+    match_given(*sides, matches)
     matches.remove(_mistaken(sides[1], matches, differs, measured))
     differs = differing(*sides, matches)
     errors = tuple(error_of(*sides, match) for match in matches.all)

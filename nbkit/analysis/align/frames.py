@@ -158,7 +158,7 @@ def _reason(alignment: Alignment, which: int, number: int) -> tuple[str, str] | 
     """Returns relation and message of a result that one side alone has and that differs from nothing."""
     side, other = (alignment.left, alignment.right) if which == 0 else (alignment.right, alignment.left)
     result, name = side.results[number], "right" if which == 0 else "left"
-    if not side.leads_to_outputs[number]:
+    if not side.leads_to_outputs[number] and not side.execution.error:  # a run that ended early has no outputs
         return "unused", "no output is made of it"
     if result.kind == "constant":
         readers = dict.fromkeys(side.results[reader].op for reader in side.execution.readers[number])

@@ -8,6 +8,7 @@ import pandas as pd
 from nbkit import units
 from nbkit.schema import ALIGNMENT
 from nbkit.trace.trace import Trace
+from nbkit.views.statements.ended_early import ended_sides, ended_words
 from nbkit.views.statements.statement import Link, Statement, Tone, Words
 from nbkit.views.summary.names import ROOT, shown
 
@@ -30,6 +31,8 @@ def alignment_words(trace: Trace) -> list[Words]:
         return []
     rows, first = _rows(trace), trace.meta.get("first_divergence")
     verdict = _diverging(rows, first) if first else _agreeing(rows)
+    if not first and (ended := ended_sides(trace.meta)):
+        verdict = ended_words(rows, ended)
     return [*verdict, *_ended_early(trace.meta)]
 
 
@@ -39,6 +42,8 @@ def alignment_tone(trace: Trace) -> Tone:
         return ""
     if trace.meta.get("first_divergence"):
         return "bad"
+    if ended_sides(trace.meta):
+        return ""
     marks = _rows(trace)["mark"]
     return "good" if (marks == "=").any() and not (marks == "~").any() else ""
 

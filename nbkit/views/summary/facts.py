@@ -107,9 +107,10 @@ def is_module_tree(nodes: pd.DataFrame) -> bool:
 
 
 def _tree_counts(trace: Trace) -> list[tuple[str, str]]:
-    """Counts modules and parameters, tied ones once."""
+    """Counts modules and parameters, each once: one that stands in several places says so of all but the first."""
     modules = trace.frames.get("modules", MODULES.frame())
-    number = int((trace.nodes["kind"] == "module").sum())
+    again = trace.nodes["attributes"].str.contains('"same_as"', na=False)
+    number = int(((trace.nodes["kind"] == "module") & ~again).sum())
     root = modules[modules["module"] == ""]
     figures = [("module" if number == 1 else "modules", units.count(number))]
     if len(root) == 1:
