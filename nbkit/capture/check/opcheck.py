@@ -38,7 +38,8 @@ class opcheck(Recorder):  # noqa: N801  a context manager is named like the func
     though all that went in was finite, results that fell below what their dtype can hold; and one for each tensor that
     came in with NaN or Inf, or lies in memory that was never filled. Ops that only pass them on are counted in
     `meta["propagated_ops"]`. Expected NaN/Inf constants, such as the -inf of an attention mask, made in the step or
-    before, are no finding, nor is an Inf of which the step makes nothing but integers (`meta["discarded_ops"]`).
+    before, are no finding, nor is what nothing keeps: a NaN or an Inf that a formula of torch masks, or an Inf of which
+    the step makes nothing but integers (`meta["discarded_ops"]`).
     `nbkit.producers(trace, op_id)` tells where the inputs came from.
 
     Args:
