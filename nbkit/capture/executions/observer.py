@@ -13,7 +13,6 @@ import torch
 from torch import Tensor
 from torch._ops import OpOverload
 
-from nbkit.capture.check.checker import OVERWRITING
 from nbkit.capture.executions.arrays import Geometry, array_of, covers, geometry_of
 from nbkit.capture.executions.calls import WRITTEN_MEMORY, Call, Held, Place, traits_for, written_by
 from nbkit.capture.executions.memory import Memory
@@ -25,7 +24,7 @@ from nbkit.capture.recorder.observer import Frames, Meta, Observer
 from nbkit.capture.recorder.op_forms import is_hidden
 from nbkit.capture.replay.copies import tensors_in
 from nbkit.capture.replay.isolated import isolated, timed_isolated
-from nbkit.capture.replay.op_traits import A_VIEW, UNINITIALISED, OpTraits, bound
+from nbkit.capture.replay.op_traits import A_VIEW, OVERWRITING, UNINITIALISED, OpTraits, bound
 from nbkit.capture.step.module_calls import ModuleCalls
 from nbkit.capture.step.root_modules import Root
 from nbkit.trace.executions.execution import Collector, Result

@@ -50,7 +50,8 @@ def _values(trace: Trace) -> str | None:
         hold = "1 of them contains" if propagated == 1 else f"{units.count(propagated)} of them contain"
         text += f" {hold} NaN or Inf constants that are expected, such as the -Inf of a mask."
     if discarded:
-        text += f" {units.counted(discarded, 'op')} made Inf that was thrown away: only integers were made of it."
+        made = f"{units.counted(discarded, 'op')} made NaN or Inf that nothing keeps"
+        text += f" {made}: a mask took it out, or only integers were made of it."
     return text
 
 
