@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from nbkit import units
+from nbkit.analysis.align.doubts import doubts, not_known
 from nbkit.analysis.align.first_divergence import first_divergence
 from nbkit.analysis.align.frames import frames_of
 from nbkit.analysis.align.traces.two_traces import aligned
@@ -128,6 +129,8 @@ def aligned_trace(left: Execution, right: Execution, *, name: str | None = None)
         "tolerance": alignment.tolerance,
         "first_divergence": first,
         "divergences": len(alignment.events),
+        "not_known": not_known(alignment),
+        "doubts": [] if alignment.events else doubts(alignment),
         "notes": [*_notes("left", left), *_notes("right", right), *failures],
     }
     return Trace(frames, meta)
