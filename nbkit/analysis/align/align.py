@@ -89,10 +89,12 @@ def align(left: Execution, right: Execution) -> Alignment:
     matches.remove(_mistaken(sides[1], matches, differs, measured))
     differs = differing(*sides, matches)
     matches.replace(blank_agree(*sides, matches))
-    errors = tuple(error_of(*sides, match) for match in matches.all)
     state = state_of(*sides, matches, differs, measured)
     local = measured.of(matches, differs, state.harmless)
     begins = tuple(events(*sides, matches, differs, local, state.differing))
+    if not begins:
+        matches.replace(_rounded_alone(matches, local))
+    errors = tuple(error_of(*sides, match) for match in matches.all)
     return Alignment(*sides, matches, tolerance, differs, errors, local, begins)
 
 
@@ -168,3 +170,17 @@ def blank_agree(left: Side, right: Side, matches: Matches) -> list[tuple[Match, 
         for match in matches.all
         if not match.agrees and left.is_blank[match.left] and right.is_blank[match.right] and match.relation is not None
     ]
+
+
+def _rounded_alone(matches: Matches, local: Mapping[int, Local]) -> Iterator[tuple[Match, Match]]:
+    """Yields matches whose ops read what agrees and do the same, as ones that agree: rounding is large beside them.
+
+    Such is the mean of a norm's input, where that is nearly zero.
+    """
+    agreeing = {match.right for match in matches.left_of.values() if match.agrees}
+    for number in sorted(local):
+        match, found = matches.left_of[number], local[number]
+        if found.error <= found.allowed and (match.agrees or agreeing.issuperset(found.read)):
+            agreeing.add(number)
+            if not match.agrees:
+                yield match, replace(match, agrees=True)

@@ -10,9 +10,10 @@ from nbkit.analysis.align.allowance import NARROW, region_of
 from nbkit.analysis.align.errors import given_matches
 from nbkit.analysis.align.matches import Match
 from nbkit.analysis.align.matching.by_value import same_of
+from nbkit.analysis.align.relations import relative_error
 from nbkit.analysis.align.side import Side
 from nbkit.divergence.arguments import Pairs, in_words, other_arguments
-from nbkit.units import count, counted, general
+from nbkit.units import count, general
 
 # In a narrow dtype a statistic of right results differs by up to so many eps: the largest element by half of one.
 NARROW_SAME = 4.0
@@ -65,16 +66,11 @@ def statistics_error(left: Side, right: Side, match: Match) -> float:
     return float(np.abs(values[0] - values[1]).max() / scale)
 
 
-def doubts(alignment: Alignment) -> list[str]:
-    """Returns sentences on pairs whose ops got other arguments, and on what one side alone does in a narrow dtype."""
-    return [*_other_arguments(alignment), *_alone(alignment)]
-
-
-def _other_arguments(alignment: Alignment) -> Iterator[str]:
+def doubts(alignment: Alignment) -> Iterator[str]:
     """Yields a sentence for each set of arguments that differ, where they change a result or are other numbers."""
     left, right = alignment.left, alignment.right
     found: dict[str, list[Match]] = {}
-    for match in alignment.matches.left_of.values():
+    for match in sorted(alignment.matches.left_of.values(), key=lambda match: match.left):
         ours, theirs = left.results[match.left], right.results[match.right]
         if ours.op != theirs.op or not (ours.arguments and theirs.arguments):
             continue
@@ -98,32 +94,61 @@ def _has_other_numbers(others: Pairs) -> bool:
     return any(all(isinstance(value, float) for value in pair) for pair in others.values())
 
 
-def _alone(alignment: Alignment) -> Iterator[str]:
-    """Yields a sentence on what one side alone does in a narrow dtype, if it changes what it leads to."""
-    left, right, names = alignment.left, alignment.right, dict[str, None]()
-    given = given_matches(left, right, alignment.matches, alignment.differing)
-    lefts, worst, eps = {match.left for match in given.values()}, 0.0, 0.0
+def one_sided(alignment: Alignment) -> dict[str, Any] | None:
+    """Returns what one side alone does in a narrow dtype, if it changes what it leads to; null where nothing does.
+
+    `names` are the results, `error` is the largest change, and `dtype` the one of which that is rounding.
+    """
+    names, worst, dtype = dict[str, None](), 0.0, ""
+    for found, error, of in (*_inside(alignment), *_besides(alignment)):
+        names |= dict.fromkeys(found)
+        worst, dtype = max((worst, dtype), (error, of))
+    return {"names": [*names], "error": worst, "dtype": dtype} if names else None
+
+
+def _inside(alignment: Alignment) -> Iterator[tuple[list[str], float, str]]:
+    """Yields the steps without a partner that lead to a pair, where the right ones give something else."""
+    left, right, matches = alignment.left, alignment.right, alignment.matches
+    given = given_matches(left, right, matches, alignment.differing)
+    lefts = {match.left for match in given.values()}
     for number, local in alignment.local.items():
-        match = alignment.matches.left_of.get(number)
-        if match is None or local.eps < NARROW or not 0 < local.error < np.inf:
+        match = matches.left_of[number]
+        if local.eps < NARROW or not 0 < local.error < np.inf:
             continue
         steps = [
             side.results[one].name
             for side, end, known, taken in (
-                (left, match.left, lefts, alignment.matches.right_of),
-                (right, number, given, alignment.matches.left_of),
+                (left, match.left, lefts, matches.right_of),
+                (right, number, given, matches.left_of),
             )
             for one in region_of(side, end, known)
             if one not in known and one not in taken and side.is_main[one] and not side.is_passing[one]
         ]
         if steps:
-            names |= dict.fromkeys(steps)
-            worst, eps = max(worst, local.error), max(eps, local.eps)
-    if names:
-        what = f"{next(iter(names))}" + (f" and {counted(len(names) - 1, 'other op')}" if len(names) > 1 else "")
-        is_one = len(names) == 1
-        yield (
-            f"{what} {'is' if is_one else 'are'} on one side only and {'changes' if is_one else 'change'} what "
-            f"{'it leads' if is_one else 'they lead'} to by up to {general(worst, 2)}, which the rounding of a dtype "
-            f"with an eps of {general(eps, 2)} may do."
-        )
+            yield steps, local.error, _narrow_dtype(alignment, match)
+
+
+def _besides(alignment: Alignment) -> Iterator[tuple[list[str], float, str]]:
+    """Yields ops that give nearly what they read, so that the other side has one partner for both."""
+    matches = alignment.matches
+    for match in matches.all:
+        for side, which, number, other in (
+            (alignment.left, 0, match.left, match.right),
+            (alignment.right, 1, match.right, match.left),
+        ):
+            result = side.results[number]
+            first = matches.of(1 - which)[other]
+            is_second = (first.right if which else first.left) in result.sources
+            if not is_second or side.is_passing[number] or side.eps[number] < NARROW:
+                continue
+            read = side.value(first.right if which else first.left), side.value(number)
+            if read[0] is None or read[1] is None or read[0].size != read[1].size:
+                continue
+            if error := relative_error(read[0].reshape(-1), read[1].reshape(-1)):
+                yield [result.name], error, result.dtype
+
+
+def _narrow_dtype(alignment: Alignment, match: Match) -> str:
+    sides = (alignment.left, match.left), (alignment.right, match.right)
+    side, number = max(sides, key=lambda pair: pair[0].eps[pair[1]])
+    return side.results[number].dtype

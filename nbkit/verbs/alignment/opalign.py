@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from nbkit import units
-from nbkit.analysis.align.doubts import doubts, not_known
+from nbkit.analysis.align.doubts import doubts, not_known, one_sided
 from nbkit.analysis.align.first_divergence import first_divergence
 from nbkit.analysis.align.frames import frames_of
 from nbkit.analysis.align.traces.two_traces import aligned
@@ -130,7 +130,8 @@ def aligned_trace(left: Execution, right: Execution, *, name: str | None = None)
         "first_divergence": first,
         "divergences": len(alignment.events),
         "not_known": not_known(alignment),
-        "doubts": [] if alignment.events else doubts(alignment),
+        "doubts": [] if alignment.events else [*doubts(alignment)],
+        "one_sided": None if alignment.events else one_sided(alignment),
         "notes": [*_notes("left", left), *_notes("right", right), *failures],
     }
     return Trace(frames, meta)
@@ -156,8 +157,9 @@ def _side(run: Execution) -> dict[str, Any]:
 
 
 def _notes(side: str, run: Execution) -> list[str]:
-    kept = [f"values of {run.values.left_out:,} results were not kept (kept_bytes)"] if run.values.left_out else []
-    return [f"{side}: {note}" for note in (*run.notes, *kept)]
+    left_out = run.values.left_out
+    kept = [f"values of {left_out:,} results were not kept (kept_bytes): their statistics were compared"]
+    return [f"{side}: {note}" for note in (*run.notes, *(kept if left_out else []))]
 
 
 def _add_line_options(holder: OptionHolder) -> None:

@@ -72,7 +72,10 @@ def _agreeing(rows: pd.DataFrame, meta: Mapping[str, Any]) -> Iterator[Words]:
     if not same and not other:
         yield ("Nothing of one corresponds to anything of the other, so that nothing was compared.",)
     elif not other and not meta.get("doubts"):
-        yield (f"The two agree: {known} and no value differs beyond rounding.",)
+        if about := meta.get("one_sided"):
+            yield (f"The two agree as far as {shown(str(about['dtype']))} tells: {known}. {_one_sided(about)}",)
+        else:
+            yield (f"The two agree: {known} and no value differs beyond rounding.",)
     elif not other:
         yield (f"No difference beyond rounding was found: {known}.",)
     elif (meta.get("not_known") or {}).get("results") == other:
@@ -84,6 +87,17 @@ def _agreeing(rows: pd.DataFrame, meta: Mapping[str, Any]) -> Iterator[Words]:
             f"{known}: {units.count(same)} agree, and {units.count(other)} differ or have no values that are known; "
             f"where a difference begins could not be found.",
         )
+
+
+def _one_sided(about: Mapping[str, Any]) -> str:
+    """Says which ops one side alone has in a dtype whose rounding may hide what they do."""
+    names = [shown(str(name)) for name in about["names"]]
+    more = f" and {units.counted(len(names) - 1, 'other op')}" if len(names) > 1 else ""
+    verbs = ("is", "changes") if len(names) == 1 else ("are", "change")
+    return (
+        f"{names[0]}{more} {verbs[0]} on one side only and {verbs[1]} results by up to "
+        f"{units.general(float(about['error']), 2)}, no more than rounding in that dtype may."
+    )
 
 
 def _doubts(meta: Mapping[str, Any]) -> Iterator[Words]:
