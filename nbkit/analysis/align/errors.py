@@ -154,7 +154,8 @@ class LocalErrors:
         eps = min(max([left.eps[match.left], *(right.eps[one] for one in region)]), most)
         steps = sum(one == number or one not in given for one in region)
         steps += sum(one not in lefts for one in region_of(left, match.left, lefts))
-        allowed = least_allowed(eps, len(region) - 1, steps + 1)
+        once = "backward" not in (left.results[match.left].phase, right.results[number].phase)
+        allowed = least_allowed(eps, len(region) - 1, steps + 1, once=once)
         own, expected = right.execution.value(number), left.value(match.left)
         assert expected is not None and match.relation is not None
         if own is not None and own.shape == value.shape and same_bits(value, own):
@@ -164,7 +165,7 @@ class LocalErrors:
         else:
             error = relative_error(*match.relation.views(expected, with_infinities(value)))
         read = tuple(one for one in region if one in given and one != number)
-        return Local(value, error, allowed, read, eps)
+        return Local(value, error, allowed, read, eps if once else 0.0)
 
 
 def _key(match: Match) -> Key:

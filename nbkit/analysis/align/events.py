@@ -80,11 +80,12 @@ def _local_events(
     """Returns pairs whose own ops, or those since the nearest matched results, add more than they may."""
     found = []
     # In a coarse dtype values that are this near may have been paired by chance: rounding does not tell them apart.
-    noise, tolerance = least_allowed(max(left.coarsest, right.coarsest), 1, 1), tolerance_of(left, right)
+    coarsest, tolerance = max(left.coarsest, right.coarsest), tolerance_of(left, right)
     given = given_matches(left, right, matches, differs)
     for number, what in sorted(local.items()):
         match = matches.left_of[number]
         error = error_of(left, right, match)
+        noise = least_allowed(coarsest, 1, 1, once=what.eps > 0)
         if what.error <= (what.allowed if error is None or error > tolerance else max(what.allowed, noise)):
             continue
         if unknown := _unknown(left, right, number, given, matches):

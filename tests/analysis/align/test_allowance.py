@@ -101,3 +101,10 @@ def test_an_op_is_allowed_one_rounding_for_each_step():
     both = nbkit.opalign(net(torch.bfloat16), net(torch.bfloat16), inputs=inputs(torch.bfloat16))
     allowed = both.alignment.query("name == 'add_1'")["allowed_error"].item()
     assert allowed == pytest.approx(2**0.5 * 2**-7)
+
+
+def test_kernels_of_the_backward_pass_may_add_up_in_their_dtype():
+    pair = net(torch.bfloat16), net(torch.bfloat16, by_hand=True)
+    both = nbkit.opalign(*pair, inputs=inputs(torch.bfloat16), backward=True)
+    assert both.meta["first_divergence"] is None
+    assert (both.alignment["phase"] == "backward").any()
