@@ -29,12 +29,13 @@ def first_divergence(alignment: Alignment) -> dict[str, Any] | None:
 
     The keys are `message`, `kind` and `kind_explained` (both null where no kind explains it), `error`, `error_before`
     (the largest of what it reads), `local_error`, `left_id` and `right_id` of the pair at which it shows, and `left`
-    and `right`: null, or name, op, module, source and result_id of where it begins on that side.
+    and `right`: null, or name, op, module, source and result_id of where it begins on that side. `unknown` counts the
+    ops before it whose values were not kept, at each of which it may begin just as well.
     """
     if not alignment.events:
         return None
     event = alignment.events[0]
-    kind = kind_of_event(alignment, event)
+    kind = None if event.unknown else kind_of_event(alignment, event)
     error = alignment.error_of(event.match) if event.match else None
     local = alignment.local.get(event.match.right) if event.match else None
     before = error_before(alignment, event)
@@ -50,6 +51,7 @@ def first_divergence(alignment: Alignment) -> dict[str, Any] | None:
         "right_id": event.match.right if event.match else None,
         "left": places[0],
         "right": places[1],
+        "unknown": event.unknown,
     }
 
 
@@ -206,6 +208,9 @@ def message_of(alignment: Alignment, event: Event, kind: Kind | None) -> str:
         what = f"the {where['kind']} {where['name']} has other values on the right"
     elif kind is not None and any(one is not None for one in kind.at):
         what = "it reads what one side has rounded"
+    elif event.unknown:
+        ops = f"any of the {event.unknown} ops" if event.unknown > 1 else "the op"
+        what = f"it gives something else, which may begin here or at {ops} before it whose values were not kept"
     elif _reads_another(alignment, match):
         what = "it reads another value on the right and gives something else"
     else:

@@ -34,6 +34,8 @@ NOT_COMPILED = (
     "torch.compile made no graph: the results are those of the Python code, op by op. "
     "(torch 2.8 and older compile nothing while a recording looks on.)"
 )
+# Outputs that kernels fill for their own backward pass: partly, and each time with other bits.
+WORKSPACES = frozenset({("mkldnn_rnn_layer", 3)})
 
 
 class ExecutionObserver(Observer):
@@ -125,7 +127,8 @@ class ExecutionObserver(Observer):
         has_values = traits.packet not in UNINITIALISED and not is_view_of_nothing
         for position, tensor in enumerate(made):
             text = name if len(made) == 1 else f"{name}[{position}]"
-            result = self._add(tensor, call, position, text, has_values)
+            is_known = has_values and (traits.packet, position) not in WORKSPACES
+            result = self._add(tensor, call, position, text, is_known)
             (self.memory.written if _key(tensor) in keys else self.memory.made)(tensor, result)
 
     def _name(self, packet: str) -> str:

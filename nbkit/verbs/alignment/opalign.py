@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from nbkit import units
+from nbkit.analysis.align.doubts import doubts, not_known, one_sided
 from nbkit.analysis.align.extra import unpaired_outputs
 from nbkit.analysis.align.first_divergence import first_divergence
 from nbkit.analysis.align.frames import frames_of
@@ -136,6 +137,9 @@ def aligned_trace(left: Execution, right: Execution, *, name: str | None = None)
         "tolerance": alignment.tolerance,
         "first_divergence": first,
         "divergences": len(alignment.events),
+        "not_known": not_known(alignment),
+        "doubts": [] if alignment.events else [*doubts(alignment)],
+        "one_sided": None if alignment.events else one_sided(alignment),
         "notes": [*_notes("left", left, extra[0]), *_notes("right", right, extra[1]), *failures],
     }
     return Trace(frames, meta)
@@ -161,11 +165,12 @@ def _side(run: Execution) -> dict[str, Any]:
 
 
 def _notes(side: str, run: Execution, extra: Collection[int]) -> list[str]:
-    kept = [f"values of {run.values.left_out:,} results were not kept (kept_bytes)"] if run.values.left_out else []
+    left_out = run.values.left_out
+    kept = [f"values of {left_out:,} results were not kept (kept_bytes): their statistics were compared"]
     alone = [name for name, number in run.outputs.items() if number in extra]
     more = f"{', '.join(alone[:MOST_NAMES])}{', ...' if len(alone) > MOST_NAMES else ''}"
     returned = [f"the other side does not return {more}, so that nothing was compared with it"] if alone else []
-    return [f"{side}: {note}" for note in (*run.notes, *kept, *returned)]
+    return [f"{side}: {note}" for note in (*run.notes, *(kept if left_out else []), *returned)]
 
 
 def _add_line_options(holder: OptionHolder) -> None:

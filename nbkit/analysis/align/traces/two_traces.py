@@ -7,7 +7,7 @@ name, and how a difference spreads from op to op (nbkit/divergence), say more th
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from nbkit.analysis.align.align import Alignment, align
+from nbkit.analysis.align.align import Alignment, align, blank_agree
 from nbkit.analysis.align.differing import differing
 from nbkit.analysis.align.events import Event, alone_events
 from nbkit.analysis.align.matches import Match, Matches
@@ -47,6 +47,9 @@ def _aligned_traces(traces: Traces) -> Alignment:
         if row.get("origin_id") == number:
             events[number] = _event(traces, found, number, matches, errors)
     match_names(*sides, matches)
+    for before, after in (changed := blank_agree(*sides, matches)):
+        errors[id(after)] = errors.get(id(before), 0.0)
+    matches.replace(changed)
     origins = _origins(traces, found, [*events])
     begins, differs = [*events.values()], (set(origins[0]), set(origins[1]))
     # What only one run has and nothing reads shows at no op that both have. Of two implementations it says nothing.
