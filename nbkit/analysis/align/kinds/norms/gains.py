@@ -100,6 +100,6 @@ def _fitted(
         scaled = unit * factors
         for bias, vector in (*vectors, (NONE, np.zeros(unit.shape[-1]))):
             rest = norm(wanted - scaled - vector) / distance
-            if bias != gain and rest <= case.limit and (best is None or rest < best.rest):
+            if (bias == NONE or bias != gain) and rest <= case.limit and (best is None or rest < best.rest):
                 best = Affine(gain, bias, rest)
     return best
