@@ -19,6 +19,7 @@ from nbkit.divergence.arguments import other_arguments
 ROOTS = ("sqrt", "rsqrt", "power")
 SCALING = ("multiply", "divide", "matmul", "scale")
 EPSILONS, SCALES = ("eps", "epsilon", "variance_epsilon"), ("alpha", "scale")
+AXES = ("dim", "axis", "axes")
 # These change the shape of a result, where it lies, or how it is rounded.
 OF_FORM = ("keepdim", "copy", "implicit", "cudnn_enabled", "dtype", "layout", "memory_format")
 
@@ -50,7 +51,7 @@ def other_number(alignment: Alignment, event: Event) -> Kind | None:
     if others is None:
         return None
     if not others:
-        return _argument(alignment, match, (int, float, str, list, type(None)))
+        return _argument(alignment, match, (int, float, str, list))
     return _operand(alignment, match, *others[0]) if len(others) == 1 else None
 
 
@@ -85,6 +86,8 @@ def _argument(alignment: Alignment, match: Match, types: tuple[type, ...]) -> Ki
     (name, values), *_ = others.items()
     if name in OF_FORM or not all(isinstance(value, types) for value in values):
         return None
+    if name in AXES and _axes(values[0], len(ours.shape)) == _axes(values[1], len(ours.shape)):
+        return None
     does, ends = left.does[match.left], f"{_text(values[0])} on the left, {_text(values[1])} on the right."
     if name == "other" and does == "add" and _is_before_root(left, match.left):
         return Kind("epsilon", f"The number that is added before the root is {ends}", 0.0)
@@ -96,10 +99,14 @@ def _argument(alignment: Alignment, match: Match, types: tuple[type, ...]) -> Ki
     return Kind(kind, f"The argument {name} of {ours.op} is {ends}", 0.0)
 
 
+def _axes(value: Any, rank: int) -> list[Any]:
+    """Returns axes as they are counted from the first one."""
+    found = value if isinstance(value, list) else [value]
+    return [one % rank if isinstance(one, int) and rank else one for one in found]
+
+
 def _text(value: Any) -> str:
     """Returns an argument as a reader of Python writes it."""
-    if value is None:
-        return "not given"
     if isinstance(value, str | bool):
         return str(value)
     return json.dumps(value) if isinstance(value, Sequence) else number_text(value)

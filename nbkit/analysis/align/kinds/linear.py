@@ -143,9 +143,12 @@ def missing_residual(case: Case) -> Kind | None:
     is_gain = _gain_of(case) is not None
     for one, sign, candidate in () if is_gain else _residuals(case):
         lacking, other = ("right", "left") if sign < 0 else ("left", "right")
-        if adds(case, lacking, one.value) or not may_add(case, other):
+        is_added = adds(case, lacking, one.value)
+        if (is_added and one.is_inner) or not may_add(case, other):
             continue
         message = f"The {lacking} one lacks the residual {one.name}, which the {other} one adds."
+        if is_added:
+            message = f"The {other} one adds {one.name} once more than the {lacking} one."
         if (kind := case.told("missing_residual", message, candidate)) is not None:
             return kind
     return missing_before_norm(case)

@@ -10,11 +10,12 @@ from nbkit.analysis.align.differing import SLICING
 from nbkit.analysis.align.events import Event
 from nbkit.analysis.align.kinds.arguments import argument_alone
 from nbkit.analysis.align.kinds.case import Case, Floats, divisors
+from nbkit.analysis.align.kinds.inside.sums import SUMS
 from nbkit.analysis.align.kinds.linear import factor_of, missing_residual
 from nbkit.analysis.align.kinds.norms.moved import norm_place_of
 from nbkit.analysis.align.kinds.orders import permuted_heads, repeated_heads, transposed
 from nbkit.analysis.align.kinds.rerun import explained
-from nbkit.analysis.align.region import Array, Kind, Region
+from nbkit.analysis.align.region import Array, Kind, Piece, Region
 from nbkit.analysis.align.relations import relative_error
 from nbkit.analysis.align.side import Side
 
@@ -53,7 +54,9 @@ def _kind_of(alignment: Alignment, event: Event, operand: Operand) -> Kind | Non
     for first, second in _with_heads(*operand.values):
         if (kind := repeated_heads(Case(Region(first, second)))) is not None:
             return kind
-    case = Case(Region(*operand.values, agreed=_near(alignment, operand)))
+    left_ops, right_ops = _summed(alignment.left, operand.left), _summed(alignment.right, operand.right)
+    near = _near(alignment, operand)
+    case = Case(Region(*operand.values, left_ops=left_ops, right_ops=right_ops, agreed=near))
     if (kind := _scaled(alignment, event, operand, case)) is not None:
         return kind
     found = missing_residual(case) or permuted_heads(case) or _heads_inside(case) or transposed(case)
@@ -136,6 +139,18 @@ def _heads_inside(case: Case) -> Kind | None:
         if (kind := case.told("permuted_heads", message, turned.reshape(case.shape))) is not None:
             return kind
     return None
+
+
+def _summed(side: Side, number: int) -> tuple[Piece, ...]:
+    """Returns what a result is the sum of, the sums between, and the result."""
+    found, waiting = {number}, [number]
+    while waiting:
+        one = waiting.pop()
+        if side.does[one] in SUMS or side.is_passing[one]:
+            new = [source for source in side.results[one].sources if source not in found]
+            found.update(new)
+            waiting += new
+    return tuple(Piece(side.results[one], side.execution.value(one)) for one in sorted(found))
 
 
 def _near(alignment: Alignment, operand: Operand) -> dict[str, Array]:

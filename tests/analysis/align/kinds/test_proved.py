@@ -50,6 +50,7 @@ class Net(torch.nn.Module):
             "twice": lambda: x + 2 * h,
             "over root": lambda: (x + h) / math.sqrt(2),
             "left out": lambda: h,
+            "added again": lambda: x + h + h,
         }
         return self.last(sums.get(self.change, lambda: x + h)())
 
@@ -162,6 +163,11 @@ def test_a_residual_that_is_missing_is_named_still():
     first = first_of(Net(), Net("left out"), randn(4, 7, 6))
     assert first["kind"] == "missing_residual"
     assert first["message"].endswith("The right one lacks the residual view_1, which the left one adds.")
+
+
+def test_what_is_added_twice_is_not_said_to_be_missing():
+    first = first_of(Net(), Net("added again"), randn(4, 7, 6))
+    assert first["message"].endswith("The right one adds view_3 once more than the left one.")
 
 
 @pytest.mark.parametrize("is_hidden", [True, False])

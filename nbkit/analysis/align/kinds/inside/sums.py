@@ -34,12 +34,16 @@ def _addends(case: Case, side: str) -> list[Array]:
     ops, inputs = _pieces(case, side)
     made = {piece.result.result_id: piece for piece in (*inputs, *ops)}
     inside = {piece.result.result_id for piece in ops}
-    found, waiting = [], list(ops[-1:])
+    found, waiting, seen = [], list(ops[-1:]), set[int]()
     while waiting:
         piece = waiting.pop()
-        does = op_kind(piece.result.op)
-        if piece.result.result_id in inside and (does in SUMS or does in PASSING):
-            waiting += [made[source] for source in piece.result.sources if source in made]
+        does, number = op_kind(piece.result.op), piece.result.result_id
+        if number in seen:
+            continue
+        seen.add(number)
+        sources = [made[source] for source in piece.result.sources if source in made]
+        if sources and number in inside and (does in SUMS or does in PASSING):
+            waiting += sources
         elif piece.value is not None and piece is not ops[-1]:
             found.append(piece.value)
     return found
