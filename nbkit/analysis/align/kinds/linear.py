@@ -5,10 +5,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from nbkit.analysis.align.kinds.case import FEWEST, Case, Floats, Known, at, floats, norm, number_text
-from nbkit.analysis.align.kinds.inside.sums import adds, may_add
+from nbkit.analysis.align.kinds.case import FEWEST, Case, Floats, Known, at, floats, is_close, norm, number_text
 from nbkit.analysis.align.kinds.norms.place import missing_before_norm
-from nbkit.analysis.align.region import Kind
+from nbkit.analysis.align.region import Array, Kind, Piece
+from nbkit.graphs.canonical_ops import PASSING, op_kind
 
 # A factor is read as that of a dimension if it is within this.
 READ = 1e-4
@@ -16,6 +16,11 @@ READ = 1e-4
 SPREAD = 1e-3
 # Numbers that say nothing about an axis, whatever its size.
 HALVES = (2.0, 0.5)
+SUMS = ("add", "subtract")
+# Ops that add something to something, whatever else they do, have this in their names.
+ADDING = ("add", "sub", "sum", "skip", "fused", "linear", "gemm", "conv", "lerp", "mean", "cat", "einsum", "matmul")
+# Two values that are the same on both sides.
+SAME = 1e-5
 
 
 def _is_linear(case: Case) -> bool:
@@ -143,8 +148,8 @@ def missing_residual(case: Case) -> Kind | None:
     is_gain = _gain_of(case) is not None
     for one, sign, candidate in () if is_gain else _residuals(case):
         lacking, other = ("right", "left") if sign < 0 else ("left", "right")
-        is_added = adds(case, lacking, one.value)
-        if (is_added and one.is_inner) or not may_add(case, other):
+        is_added = _adds(case, lacking, one.value)
+        if (is_added and one.is_inner) or not _may_add(case, other):
             continue
         message = f"The {lacking} one lacks the residual {one.name}, which the {other} one adds."
         if is_added:
@@ -187,3 +192,41 @@ def _residuals(case: Case) -> Iterator[tuple[Known, int, Floats]]:
         for sign in (-1, 1):
             if case.may_be_at(left + sign * values):
                 yield one, sign, case.left + sign * floats(view)
+
+
+def _adds(case: Case, side: str, value: Array) -> bool:
+    """Returns whether a value is among those that a side adds up to its result."""
+    return any(
+        one.size == value.size and is_close(one.reshape(-1), value.reshape(-1), SAME) for one in _addends(case, side)
+    )
+
+
+def _may_add(case: Case, side: str) -> bool:
+    """Returns whether an op of a side may add something; true where no op is known."""
+    ops = [piece.result.op for piece in _pieces(case, side)[0] if piece.result.kind == "op"]
+    return not ops or None in ops or any(word in op.lower() for op in ops if op is not None for word in ADDING)
+
+
+def _pieces(case: Case, side: str) -> tuple[tuple[Piece, ...], tuple[Piece, ...]]:
+    region = case.region
+    return (region.left_ops, region.left_inputs) if side == "left" else (region.right_ops, region.right_inputs)
+
+
+def _addends(case: Case, side: str) -> list[Array]:
+    """Returns what a sum that ends a side consists of; other results are none."""
+    ops, inputs = _pieces(case, side)
+    made = {piece.result.result_id: piece for piece in (*inputs, *ops)}
+    inside = {piece.result.result_id for piece in ops}
+    found, waiting, seen = [], list(ops[-1:]), set[int]()
+    while waiting:
+        piece = waiting.pop()
+        does, number = op_kind(piece.result.op), piece.result.result_id
+        if number in seen:
+            continue
+        seen.add(number)
+        sources = [made[source] for source in piece.result.sources if source in made]
+        if sources and number in inside and (does in SUMS or does in PASSING):
+            waiting += sources
+        elif piece.value is not None and piece is not ops[-1]:
+            found.append(piece.value)
+    return found

@@ -10,8 +10,7 @@ from nbkit.analysis.align.differing import SLICING
 from nbkit.analysis.align.events import Event
 from nbkit.analysis.align.kinds.arguments import argument_alone
 from nbkit.analysis.align.kinds.case import Case, Floats, divisors
-from nbkit.analysis.align.kinds.inside.sums import SUMS
-from nbkit.analysis.align.kinds.linear import factor_of, missing_residual
+from nbkit.analysis.align.kinds.linear import SUMS, factor_of, missing_residual
 from nbkit.analysis.align.kinds.norms.moved import norm_place_of
 from nbkit.analysis.align.kinds.orders import permuted_heads, repeated_heads, transposed
 from nbkit.analysis.align.kinds.rerun import explained
