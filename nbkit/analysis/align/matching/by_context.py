@@ -1,6 +1,6 @@
 """Matches results whose values prove nothing, or differ, by names and by what stands around them."""
 
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from functools import partial
 
 import numpy as np
@@ -14,7 +14,6 @@ from nbkit.analysis.graph_match.pairs import groups, if_single
 from nbkit.analysis.graph_match.sequences import follow, pairs_between
 from nbkit.graphs.canonical_ops import ARITHMETIC
 
-Form = Callable[[Side, int], Hashable]
 STATE = ("parameter", "buffer", "input")
 # What is masked is so many times as large as the other elements.
 BEYOND = 100
@@ -151,10 +150,9 @@ def match_structure(left: Side, right: Side, matches: Matches, differing: tuple[
     `differing` are those of each side whose values the other one has nowhere, and that lead to no result that agrees.
     """
     _match_named_outputs(left, right, matches, differing)
-    _follow(left, right, matches, differing, (_form,))
-    _follow(left, right, matches, differing, (_form, _loose_form))
+    _follow(left, right, matches, differing)
     _fill_gaps(left, right, matches, differing)
-    _follow(left, right, matches, differing, (_form, _loose_form))
+    _follow(left, right, matches, differing)
 
 
 def _match_named_outputs(left: Side, right: Side, matches: Matches, differing: tuple[set[int], set[int]]) -> None:
@@ -166,9 +164,7 @@ def _match_named_outputs(left: Side, right: Side, matches: Matches, differing: t
             add_match(left, right, first, second, "name", matches)
 
 
-def _follow(
-    left: Side, right: Side, matches: Matches, differing: tuple[set[int], set[int]], forms: tuple[Form, ...]
-) -> None:
+def _follow(left: Side, right: Side, matches: Matches, differing: tuple[set[int], set[int]]) -> None:
     """Goes from pair to pair along the dataflow: readers and sources of one pair that do the same are a pair."""
 
     def around(first: int, second: int) -> Iterable[tuple[int, int]]:
@@ -181,7 +177,7 @@ def _follow(
                 [number for number in dict.fromkeys(numbers) if number in differing[which] and number not in taken]
                 for which, (numbers, taken) in enumerate(((ours, matches.right_of), (theirs, matches.left_of)))
             ]
-            for form in forms:
+            for form in (_form, _loose_form):
                 for pair in if_single(groups(free[0], free[1], partial(form, left), partial(form, right))):
                     if pair[0] not in matches.right_of and pair[1] not in matches.left_of:
                         add_match(left, right, *pair, "structure", matches)

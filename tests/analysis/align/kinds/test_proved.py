@@ -226,14 +226,14 @@ class Embedded(torch.nn.Module):
     def __init__(self, factor=None):
         super().__init__()
         torch.manual_seed(0)
-        self.tokens, self.factor = torch.nn.Embedding(97, 64), factor
+        self.tokens, self.inner, self.factor = torch.nn.Embedding(97, 64), torch.nn.Linear(64, 64), factor
 
     def forward(self, ids):
-        x = self.tokens(ids)
-        return (x if self.factor is None else x * self.factor).pow(2).mean(-1)
+        x = self.tokens(ids) if self.factor is None else self.tokens(ids) * self.factor
+        return self.inner(x.tanh())
 
 
-def test_an_embedding_that_is_scaled_is_said_to_be_and_not_its_square():
+def test_an_embedding_that_is_scaled_is_named_where_it_is_read():
     first = first_of(Embedded(), Embedded(8), torch.arange(18).reshape(2, 9))
     assert first["kind"] == "scale"
     assert first["message"].endswith("The right one's mul is 8 times the left one's embedding, sqrt(64).")
