@@ -70,6 +70,7 @@ class AuditObserver(Observer):
         with isolated():
             self.met_activations = self.activations.activations(op_ids)
             self.repeated_draws = self.optimizers.draws.ops(op_ids)
+            self.passes = self.optimizers.passes.passes(op_ids)
         return {}, {}
 
     def completed(self, frames: Frames, meta: Meta) -> tuple[Frames, Meta]:
@@ -100,13 +101,14 @@ class AuditObserver(Observer):
             inner=frozenset(label for model, label in zip(self.audited, labels, strict=True) if model.is_inner),
             steps=self.optimizers.steps,
             idle_steps=self.optimizers.idle_steps,
-            optimizers=max(1, len(self.optimizers.stepped)),
+            optimizers=tuple(self.optimizers.stepped.values()),
             clips=tuple(self.optimizers.clips.noted),
             copies=copies,
             histories=self._histories(labels),
             alive=self._alive(),
             unset_statistics=self._unset(labels),
             repeated_draws=self.repeated_draws,
+            passes=self.passes,
         )
         meta = {**meta, "optimizer_steps": self.optimizers.steps, "skipped_steps": len(self.optimizers.skips)}
         return with_findings({**frames, "parameters": parameters}, audit_findings(audit)), meta
@@ -175,4 +177,12 @@ class AuditObserver(Observer):
 
     def forget(self) -> None:
         self.audited.clear()
-        del self.recording, self.modules, self.optimizers, self.activations, self.met_activations, self.repeated_draws
+        del (
+            self.recording,
+            self.modules,
+            self.optimizers,
+            self.activations,
+            self.met_activations,
+            self.repeated_draws,
+            self.passes,
+        )
