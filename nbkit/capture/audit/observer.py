@@ -27,9 +27,13 @@ from nbkit.trace.trace import Trace
 
 
 class AuditObserver(Observer):
-    """Follows the models and optimizers given, else those that run."""
+    """Follows the models and optimizers given, else those that run.
 
-    def __init__(self, models: Sequence[nn.Module], optimizers: Sequence[Any]) -> None:
+    `has_steps` says that optimizers step elsewhere in the steps of which some are recorded.
+    """
+
+    def __init__(self, models: Sequence[nn.Module], optimizers: Sequence[Any], *, has_steps: bool = False) -> None:
+        self.has_steps = has_steps
         self.given = tuple(models)
         self.given_optimizers = tuple(optimizers)
         self.audited: list[AuditedModel] = []
@@ -101,6 +105,7 @@ class AuditObserver(Observer):
             inner=frozenset(label for model, label in zip(self.audited, labels, strict=True) if model.is_inner),
             steps=self.optimizers.steps,
             idle_steps=self.optimizers.idle_steps,
+            has_steps=self.has_steps,
             optimizers=tuple(self.optimizers.stepped.values()),
             clips=tuple(self.optimizers.clips.noted),
             copies=copies,

@@ -102,6 +102,7 @@ class Audit:
     inner: frozenset[str] = frozenset()  # models that another one calls without holding them
     steps: int = 0  # optimizer steps that were done
     idle_steps: int = 0  # those of which no parameter of the optimizer had a gradient
+    has_steps: bool = False  # optimizers step elsewhere, too: this is a part of what was watched
     optimizers: tuple[str, ...] = ()  # types of those that stepped
     clips: Sequence[Clip] = ()
     copies: Sequence[Copy] = ()

@@ -1,5 +1,7 @@
 """Finds steps that train nothing: no parameter of an optimizer gets a gradient, or no step uses those it gets."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 
@@ -20,6 +22,7 @@ NO_STEP = "Call optimizer.step() after backward(), and before zero_grad(). If th
 IN_LOOP = (
     "Where gradients are to be summed over several backward passes, call zero_grad() once, before the first of them."
 )
+OF_STEPS = ("no_step", "discarded_gradient")
 # So many times, and nothing is a warm-up or a step that was left out once.
 FEWEST = 2
 
@@ -52,7 +55,15 @@ def untrained(audit: Audit) -> list[Finding]:
         advice=advice,
         **about(rows["name"].tolist(), steps=audit.steps),
     )
-    return [finding if cut is None else counting(at_ops(finding, audit.ops, [cut.op_id], audit.texts), len(rows))]
+    if cut is None:
+        return [finding]
+    return [counting(at_ops(finding, audit.ops, [_call_of(audit, cut)], audit.texts), len(rows))]
+
+
+def _call_of(audit: Audit, cut: Cut) -> int:
+    """Returns the op_id of what cuts: of the call that takes a value out of torch, else of the op."""
+    parent = audit.ops["parent_id"].iloc[cut.op_id]
+    return cut.op_id if pd.isna(parent) or audit.ops["op"].iloc[int(parent)] not in LEAVING else int(parent)
 
 
 def _cause(audit: Audit, cut: Cut | None) -> tuple[str, str]:
@@ -61,16 +72,16 @@ def _cause(audit: Audit, cut: Cut | None) -> tuple[str, str]:
         return "backward() is never called", NO_BACKWARD
     if cut is None:
         return "backward() is called on what does not depend on them", NO_LOSS
-    op, parent, source = (audit.ops[column].iloc[cut.op_id] for column in ("op", "parent_id", "source"))
+    op, source = (audit.ops[column].iloc[_call_of(audit, cut)] for column in ("op", "source"))
+    op = op if op in LEAVING else op.rpartition(".")[0]
     line = at_line(audit, source)
     if cut.kind == "no_grad":
         return f"the loss is computed without autograd (torch.no_grad){line}", NO_GRAPH
     if cut.kind == "data":
-        return f"the graph is cut where {op.rpartition('.')[0]} reads .data{line}", NO_SLOPE
+        return f"the graph is cut where {op} reads .data{line}", NO_SLOPE
     if cut.kind == "values":
         return f"the graph is cut where a tensor is made of plain values{line}", NO_SLOPE
-    call = None if pd.isna(parent) else audit.ops["op"].iloc[int(parent)]
-    return f"the graph is cut by {call if call in LEAVING else op.rpartition('.')[0]}{line}", NO_SLOPE
+    return f"the graph is cut by {op}{line}", NO_SLOPE
 
 
 def unused_gradients(audit: Audit) -> list[Finding]:
@@ -82,7 +93,7 @@ def unused_gradients(audit: Audit) -> list[Finding]:
     first = unread[0]
     counts = f"{len(unread)} of {len(passes)}"
     evidence = {"passes": len(passes), "cleared": len(unread)}
-    if not audit.steps and not audit.skips:
+    if not audit.steps and not audit.skips and not audit.has_steps:
         rows = audit.trained
         held = rows[(rows["in_optimizer"] == 1).to_numpy(dtype=bool, na_value=False) & rows["requires_grad"]]
         if not len(held) or (held["changed_fraction"].fillna(1) > 0).any():
@@ -94,14 +105,15 @@ def unused_gradients(audit: Audit) -> list[Finding]:
             f"uses them, and {named} {'stay' if len(held) > 1 else 'stays'} as before"
         )
         is_sure = len(unread) >= FEWEST
-    elif audit.steps and len(unread) >= FEWEST:
+    elif (audit.steps or audit.has_steps) and len(unread) >= FEWEST:
         rule, advice = "discarded_gradient", IN_LOOP
         message = f"The gradients of {counts} backward passes are cleared (zero_grad()) before an optimizer uses them"
         is_sure = audit.steps >= FEWEST and {one.step for one in unread} >= set(range(audit.steps))
     else:
         return []
     finding = Finding(rule, "warning" if is_sure else "hint", message, advice, evidence=evidence)
-    return [counting(at_ops(finding, audit.ops, [first.ops.start], audit.texts), len(unread))]
+    # It is about the line, not about the op that a backward pass happens to begin with.
+    return [replace(counting(at_ops(finding, audit.ops, [first.ops.start], audit.texts), len(unread)), op=None)]
 
 
 def _unread(audit: Audit) -> list[Pass]:
