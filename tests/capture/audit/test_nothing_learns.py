@@ -6,7 +6,7 @@ import torch.nn.functional as F
 from torch import nn
 
 import nbkit
-from tests.capture.audit.right.shared import Net, batch
+from tests.capture.audit.right.shared import Net, batch, mlp
 
 X, Y = torch.linspace(-2, 2, 64).view(8, 8), torch.arange(8) % 2
 
@@ -187,3 +187,18 @@ def test_the_clipping_that_loses_an_update_is_named():
     assert "; clip_grad_norm_ clips them from a norm of " in finding.message
     assert finding.message.endswith("`nn.utils.clip_grad_norm_(model.parameters(), 1e-9)`")
     assert finding.advice.startswith("Clip to a larger norm")
+
+
+def test_a_model_of_its_own_optimizer_that_is_cut_off_is_a_hint():
+    encoder, decoder = mlp(8, 8), mlp(8, 2)
+    optimizers = [torch.optim.Adam(model.parameters()) for model in (encoder, decoder)]
+    with nbkit.opaudit() as trace:
+        for _ in range(2):
+            z = encoder(batch()).detach()
+            decoder(z).square().mean().backward()
+            for optimizer in optimizers:
+                optimizer.step()
+                optimizer.zero_grad()
+    [finding] = trace.findings.itertuples()
+    assert (finding.rule, finding.severity) == ("no_gradient", "hint")
+    assert finding.source_text == "z = encoder(batch()).detach()"
