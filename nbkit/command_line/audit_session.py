@@ -82,7 +82,8 @@ class AuditSession:
         if not self.watched.rows:
             self.narrator.say(self.session.never_met())
             return BAD_USE
-        rerun = Rerun(self.watched.keeper, self.watched.rows, self.options.name, self.narrator.progress)
+        watched, name = self.watched, self.options.name
+        rerun = Rerun(watched.keeper, watched.rows, name, self.narrator.progress, watched.watch.outside_steps)
         rerun.run()
         trace = audit_trace(rerun)
         show(trace.brief(self.options.tokens))

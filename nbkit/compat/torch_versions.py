@@ -104,6 +104,13 @@ def is_compile_wrapper(code: CodeType) -> bool:
     return code.co_name == "compile_wrapper" or (code.co_name == "_fn" and "callback" in code.co_freevars)
 
 
+def innermost_saved_tensors_hooks() -> tuple[Callable[..., Any], Callable[..., Any]] | None:
+    """Returns the hooks that pack and unpack what autograd saves; None without any, or if torch cannot tell."""
+    asked = getattr(torch._C._autograd, "_top_saved_tensors_default_hooks", None)
+    found: tuple[Callable[..., Any], Callable[..., Any]] | None = None if asked is None else asked(False)
+    return found
+
+
 def setup_of_backends_in_python() -> Callable[..., None] | None:
     """Returns the function that makes a device type of a backend in Python; None in torch 2.10 and older."""
     return getattr(backend_registration, "_setup_privateuseone_for_python_backend", None)

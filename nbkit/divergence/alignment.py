@@ -70,9 +70,36 @@ def aligned(left: Sequence[Call], right: Sequence[Call]) -> list[Pair]:
 
     Calls of the same module, name, shapes and parameters first; between those, the same op of that module whatever its
     overload; and last, whatever gives the same shapes there, so that an op that was replaced meets what replaced it.
+    Casts come after all of them, between those pairs: one run may have many that the other has not, and they are alike.
     """
-    levels = [([call.keys[level] for call in left], [call.keys[level] for call in right]) for level in range(3)]
-    return aligned_by((left, right), levels, EVIDENCE)
+    computing = [call for call in left if not _is_cast(call)], [call for call in right if not _is_cast(call)]
+    levels = [
+        ([call.keys[level] for call in computing[0]], [call.keys[level] for call in computing[1]]) for level in range(3)
+    ]
+    return [*_with_casts((left, right), aligned_by(computing, levels, EVIDENCE))]
+
+
+def _with_casts(sides: Sides, pairs: Sequence[Pair]) -> Iterator[Pair]:
+    """Yields these pairs, and between them those of casts and the calls without a counterpart."""
+    places = [{call.op_id: place for place, call in enumerate(side)} for side in sides]
+    left = right = 0
+    for pair in pairs:
+        if pair.left is not None and pair.right is not None:
+            ends = places[0][pair.left.op_id], places[1][pair.right.op_id]
+            yield from _casts((sides[0][left : ends[0]], sides[1][right : ends[1]]))
+            yield pair
+            left, right = ends[0] + 1, ends[1] + 1
+    yield from _casts((sides[0][left:], sides[1][right:]))
+
+
+def _casts(sides: Sides) -> Iterator[Pair]:
+    keys = [[call.keys if _is_cast(call) else (None, None) for call in side] for side in sides]
+    levels = [([key[level] for key in keys[0]], [key[level] for key in keys[1]]) for level in range(2)]
+    yield from aligned_by(sides, levels, EVIDENCE[:2])
+
+
+def _is_cast(call: Call) -> bool:
+    return call.keys[1][2] in CASTS
 
 
 def aligned_by(sides: Sides, levels: Sequence[Keys], evidence: Sequence[str]) -> list[Pair]:

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from nbkit.divergence.alignment import CASTS, Call, Key, Keys, Pair, aligned_by
-from nbkit.divergence.differing import Side, beginnings_of, differing
-from nbkit.divergence.fingerprints import UNKNOWN, fingerprints
+from nbkit.divergence.differing import Side, beginnings_of, differing, sides_of
+from nbkit.divergence.fingerprints import UNKNOWN
 from nbkit.divergence.runs import Run
 
 SHARED = 0.5
@@ -44,10 +44,7 @@ def has_other_modules(left: Run, right: Run) -> bool:
 
 def aligned_by_value(left: Run, right: Run) -> Alignment:
     """Returns pairs and calls without a counterpart, each run in its own order, and where values begin to differ."""
-    sides = [
-        Side(run, values, [_is_view(run, call) for call in run.calls])
-        for run, values in zip((left, right), fingerprints(left, right), strict=True)
-    ]
+    sides = sides_of(left, right)
     known = [set(side.values) for side in reversed(sides)]
     numbers_of = differing(sides, known)
     keys = [[_value_keys(side, call, number) for number, call in enumerate(side.calls)] for side in sides]
@@ -112,10 +109,3 @@ def _value_keys(side: Side, call: Call, number: int) -> tuple[Key | None, Key | 
 def _structure_key(side: Side, call: Call) -> Key:
     phase, _, packet = call.keys[1]
     return (phase, packet, *(side.run.tensors[row].shape for row in call.outputs))
-
-
-def _is_view(run: Run, call: Call) -> bool:
-    read = {tensor.storage for tensor in run.read(call)}
-    numbers = {tensor.tensor_id for tensor in run.read(call)}
-    made = run.made(call)
-    return bool(made) and all(tensor.storage in read and tensor.tensor_id not in numbers for tensor in made)

@@ -3,12 +3,12 @@
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from nbkit.divergence.alignment import Call
+from nbkit.divergence.alignment import Call, Pair
 from nbkit.divergence.distances import NEEDED, distances
-from nbkit.divergence.fingerprints import UNKNOWN
+from nbkit.divergence.fingerprints import UNKNOWN, fingerprints
 from nbkit.divergence.runs import Run
+from nbkit.divergence.spread import FAR
 
-FAR = 128.0  # eps, of the last results of both runs
 Unread = tuple[str | None, int]
 
 
@@ -31,6 +31,21 @@ class Result(NamedTuple):
     row: int
     differs: bool
     readers: list[int]
+
+
+def sides_of(left: Run, right: Run) -> list[Side]:
+    """Returns two runs with the values of their tensors."""
+    return [
+        Side(run, values, [_is_view(run, call) for call in run.calls])
+        for run, values in zip((left, right), fingerprints(left, right), strict=True)
+    ]
+
+
+def _is_view(run: Run, call: Call) -> bool:
+    read = {tensor.storage for tensor in run.read(call)}
+    numbers = {tensor.tensor_id for tensor in run.read(call)}
+    made = run.made(call)
+    return bool(made) and all(tensor.storage in read and tensor.tensor_id not in numbers for tensor in made)
 
 
 def differing(sides: Sequence[Side], known: Sequence[set[int]]) -> list[set[int]]:
@@ -126,3 +141,124 @@ def beginnings_of(side: Side, known: set[int], differing: set[int]) -> dict[int,
         if not side.is_view[number]:
             written.update(side.run.tensors[row].storage for row in call.outputs)
     return found
+
+
+class Ends:
+    """Knows which pairs of results are ends of both runs: no op that both have reads them, or what comes of them.
+
+    Only ops of their phase count, and none that makes no floats: the rank of a result says little about it. What is
+    written into parameters, buffers and the state of an optimizer stays, so that it is an end whatever reads it.
+    """
+
+    def __init__(self, sides: Sequence[Side], pairs: Sequence[Pair]) -> None:
+        self.sides, self.values = sides, [set(side.values) - {UNKNOWN} for side in sides]
+        both = [(pair.left.op_id, pair.right.op_id) for pair in pairs if pair.left and pair.right]
+        op_ids = [{couple[which] for couple in both} for which in (0, 1)]
+        self.uses = [
+            _Uses(side, paired, others)
+            for side, paired, others in zip(sides, op_ids, reversed(self.values), strict=True)
+        ]
+
+    def has(self, rows: tuple[int, int], phase: object) -> bool:
+        """Returns whether two results that differ, by their rows of `tensors`, are ends that correspond.
+
+        They do not where each run has both: then others correspond.
+        """
+        values = [side.values[row] for side, row in zip(self.sides, rows, strict=True)]
+        if all(value in of_other for value, of_other in zip(values, reversed(self.values), strict=True)):
+            return False
+        return all(uses.is_end(row, phase) for uses, row in zip(self.uses, rows, strict=True))
+
+    def are_views_of_others(self, rows: tuple[int, int]) -> bool:
+        """Returns whether these results are views of what one run alone has made: what reads it says more of it."""
+        ends = [*zip(self.uses, rows, strict=True)]
+        return all(row in uses.views for uses, row in ends) and any(uses.held[row] in uses.alone for uses, row in ends)
+
+    def of(self, which: int) -> list[Call]:
+        """Returns the calls of one run that are its ends: where it alone has them, they tell of a difference.
+
+        They do not where the other run has the same values, or where these results, or others beside them, lead to what
+        both runs have.
+        """
+        side, uses, others = self.sides[which], self.uses[which], self.values[1 - which]
+        return [
+            call
+            for call in side.calls
+            if any(side.values[row] not in others for row in call.outputs)
+            and not any(uses.is_read_beside(row, _phase(call)) for row in call.outputs)
+        ]
+
+
+class _Uses:
+    """Follows one run: what its ops have written, which calls read that, and whether they lead to a paired op.
+
+    So does a call that makes what the other run has, too: `others` are its values.
+    """
+
+    def __init__(self, side: Side, paired: set[int], others: set[int]) -> None:
+        self.side, self.paired = side, paired  # by op_id
+        self.readers: list[list[int]] = []  # calls, by what was written
+        self.beside: list[list[int]] = []  # what the same call has written, with itself
+        self.held: dict[int, int] = {}  # what was written that a result holds, by its row
+        self.alone: set[int] = set()  # of what was written
+        self.lasting: set[int] = set()  # rows of results
+        self.views: set[int] = set()
+        made = self._follow()
+        self.leads = [False] * len(made)
+        for number in reversed(range(len(made))):
+            call = side.calls[number]
+            if any(side.run.tensors[row].eps for row in call.outputs):
+                is_led_on = any(self._is_read(one, _phase(call)) for one in made[number])
+                self.leads[number] = call.op_id in paired or is_led_on or self._has_values_of(call, others)
+
+    def is_end(self, row: int, phase: object) -> bool:
+        return row in self.lasting or not self._is_read(self.held[row], phase)
+
+    def is_read_beside(self, row: int, phase: object) -> bool:
+        return any(self._is_read(one, phase) for one in self.beside[self.held[row]])
+
+    def _is_read(self, written: int, phase: object) -> bool:
+        return any(self.leads[reader] and _phase(self.side.calls[reader]) == phase for reader in self.readers[written])
+
+    def _has_values_of(self, call: Call, others: set[int]) -> bool:
+        """Returns whether a call makes what the other run has, too; one number proves nothing, nor do zeros."""
+        tensors, values = self.side.run.tensors, self.side.values
+        return all(values[row] in others and tensors[row].numel > 1 and tensors[row].extent for row in call.outputs)
+
+    def _follow(self) -> list[list[int]]:
+        """Notes what each call reads and makes; returns what each has written."""
+        tensors, latest = self.side.run.tensors, dict[int, int]()  # by memory
+        outside: set[int] = set()
+        made: list[list[int]] = []
+        for number, (call, is_view) in enumerate(zip(self.side.calls, self.side.is_view, strict=True)):
+            read = {tensors[row].storage for row in call.inputs}
+            for storage in read:
+                if storage not in latest:
+                    outside.add(storage)
+                    latest[storage] = self._new()
+                if not is_view:
+                    self.readers[latest[storage]].append(number)
+            written = set() if is_view else {tensors[row].storage for row in call.outputs}
+            latest.update({storage: self._new() for storage in written})
+            made.append([latest[storage] for storage in written])
+            for one in made[-1]:
+                self.beside[one] = made[-1]
+            if call.op_id not in self.paired:
+                self.alone.update(made[-1])
+            if is_view:
+                self.views.update(call.outputs)
+            for row in call.outputs:
+                storage = tensors[row].storage
+                self.held[row] = latest[storage]
+                if storage in written & read and (storage in outside or _phase(call) == "optimizer"):
+                    self.lasting.add(row)
+        return made
+
+    def _new(self) -> int:
+        self.beside.append([len(self.readers)])
+        self.readers.append([])
+        return len(self.readers) - 1
+
+
+def _phase(call: Call) -> object:
+    return call.keys[1][0]

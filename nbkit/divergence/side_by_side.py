@@ -1,7 +1,7 @@
 """Puts two recorded runs side by side: every aten op of both, how far its values differ, and where that began."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from typing import Any, NamedTuple
 
 import pandas as pd
@@ -11,13 +11,15 @@ from nbkit.divergence.arguments import in_words, other_arguments
 from nbkit.divergence.beginnings import Compared, judged_by_value
 from nbkit.divergence.by_value import aligned_by_value, has_other_modules
 from nbkit.divergence.columns import action_of, mark_of, tensor_relation
+from nbkit.divergence.differing import Ends, Side, sides_of
 from nbkit.divergence.distances import NEEDED, distances
 from nbkit.divergence.runs import Read, Run, has_values, run_of
-from nbkit.divergence.spread import Spread
+from nbkit.divergence.spread import LEEWAY, Spread
 from nbkit.errors import OptionError
 from nbkit.schema import ALIGNMENT
 
 BEGINNINGS = ("local", "input")
+MOST_TIMES = 8
 ALONE = {
     "left_only": "only the left run has it",
     "right_only": "only the right run has it",
@@ -45,45 +47,114 @@ def side_by_side(left: Run, right: Run) -> pd.DataFrame:
 
 def judged(left: Run, right: Run) -> Judged:
     """Returns the same as pairs and rows."""
-    by_value = aligned_by_value(left, right) if has_other_modules(left, right) else None
-    pairs = aligned(left.calls, right.calls) if by_value is None else by_value.pairs
+    found = _judged_by_value(left, right) if has_other_modules(left, right) else _judged_by_name(left, right)
+    for row in found.rows:
+        row["mark"] = mark_of(row["action"], agrees=row.get("error_class") == "clean")
+        if row.get("arguments") is not None and row.get("error_class") in BEGINNINGS:
+            row["message"] = f"{row['message']}; {in_words(json.loads(row['arguments']))}"
+    return found
+
+
+def _judged_by_value(left: Run, right: Run) -> Judged:
+    by_value = aligned_by_value(left, right)
+    found = _without_verdicts(left, right, by_value.pairs)
+    verdicts = judged_by_value((left, right), by_value, found.rows, found.compared)
+    return found._replace(rows=[{**row, **one._asdict()} for row, one in zip(found.rows, verdicts, strict=True)])
+
+
+def _judged_by_name(left: Run, right: Run) -> Judged:
+    """Judges op after op; pairs whose difference comes of other ops and reaches no end of both runs are none."""
+    pairs = aligned(left.calls, right.calls)
+    sides: list[Side] | None = None
+    unfounded: set[int] = set()
+    for _ in range(MOST_TIMES):
+        found = _without_verdicts(left, right, pairs)
+        spread = _follow(left, right, found)
+        suspects = spread.culprits.keys() | spread.reorderings.keys() | spread.unread.keys()
+        if not suspects | spread.guesses:
+            break
+        sides = sides or sides_of(left, right)
+        founded, apart = _founded(found, spread, Ends(sides, pairs))
+        unfounded = suspects - founded
+        apart |= {number for number, row in enumerate(found.rows) if _comes_of(number, row, spread) in unfounded}
+        apart |= {number for number in (unfounded | spread.guesses) - founded if number in found.compared}
+        if not apart:
+            break
+        pairs = [one for number, pair in enumerate(pairs) for one in (_apart(pair) if number in apart else [pair])]
+    _tell(found.rows, spread, unfounded)
+    return found
+
+
+def _founded(found: Judged, spread: Spread, ends: Ends) -> tuple[set[int], set[int]]:
+    """Returns the rows of other ops from which a difference comes that is there at an end of both runs.
+
+    With them come the rows that say nothing of a difference: views of what other ops have made, which others read.
+    """
+    founded, idle = set[int](), set[int]()
+    for number, (_, made) in found.compared.items():
+        pair, row = found.pairs[number], found.rows[number]
+        beginning = number if number in spread.guesses else _comes_of(number, row, spread)
+        if beginning is None:
+            continue
+        assert pair.left is not None and pair.right is not None
+        rows = [*zip(pair.left.outputs, pair.right.outputs, strict=False)]
+        differ = [both for both, one in zip(rows, made, strict=True) if one.error > LEEWAY * one.eps]
+        if any(ends.has(both, row["phase"]) for both in differ):
+            founded.add(beginning)
+        elif number not in spread.guesses and all(ends.are_views_of_others(both) for both in rows):
+            idle.add(number)
+    return founded, idle
+
+
+def _comes_of(number: int, row: Mapping[str, Any], spread: Spread) -> int | None:
+    """Returns the row at which the difference of a row began, if that is another."""
+    origin = row.get("origin_id")
+    beginning = None if origin is None else spread.beginning(origin)
+    return None if beginning == number else beginning
+
+
+def _apart(pair: Pair) -> list[Pair]:
+    return [Pair(pair.left, None), Pair(None, pair.right)]
+
+
+def _without_verdicts(left: Run, right: Run, pairs: list[Pair]) -> Judged:
     compared = _compared(left, right, pairs)
     rows = [_row_of(left, right, pair) for pair in pairs]
     for number, (_, made) in compared.items():
         rows[number]["relation"] = _relation(made[0]) if made else None
-    if by_value is None:
-        _follow(left, right, pairs, rows, compared)
-    else:
-        verdicts = judged_by_value((left, right), by_value, rows, compared)
-        rows = [{**row, **verdict._asdict()} for row, verdict in zip(rows, verdicts, strict=True)]
-    for row in rows:
-        row["mark"] = mark_of(row["action"], agrees=row.get("error_class") == "clean")
-        if row.get("arguments") is not None and row.get("error_class") in BEGINNINGS:
-            row["message"] = f"{row['message']}; {in_words(json.loads(row['arguments']))}"
     return Judged(pairs, rows, compared)
 
 
-def _follow(
-    left: Run, right: Run, pairs: Sequence[Pair], rows: list[dict[str, Any]], compared: Mapping[int, Compared]
-) -> None:
+def _follow(left: Run, right: Run, found: Judged) -> Spread:
     """Adds to the rows what they say of values, op after op."""
     spread = Spread()
-    for number, (pair, row) in enumerate(zip(pairs, rows, strict=True)):
-        if number in compared:
+    for number, (pair, row) in enumerate(zip(found.pairs, found.rows, strict=True)):
+        if number in found.compared:
             ops, is_guess = (row["op"], row["right_op"]), pair.evidence == "structure"
             has_other_arguments = row.get("arguments") is not None
             row |= spread.pair(
-                number, ops, *compared[number], is_guess=is_guess, has_other_arguments=has_other_arguments
+                number, ops, *found.compared[number], is_guess=is_guess, has_other_arguments=has_other_arguments
             )._asdict()
             continue
         side, run, call = (0, left, pair.left) if pair.left is not None else (1, right, pair.right)
         assert call is not None
         spread.alone(number, side, row["op"], run.read(call), run.made(call))
+    return spread
+
+
+def _tell(rows: list[dict[str, Any]], spread: Spread, unfounded: Set[int]) -> None:
+    """Adds to the rows of ops that are not the same in both runs where a difference begins, but for the unfounded."""
+    for number, row in enumerate(rows):
+        if _comes_of(number, row, spread) in unfounded:
+            row |= {"error_class": None, "origin_id": None, "message": None}
     for number, (what, suspects) in spread.reorderings.items():
-        rows[number] |= {"error_class": "local", "origin_id": number, "message": _reordering(rows, suspects, what)}
+        if number not in unfounded:
+            message = _reordering(rows, suspects, what)
+            rows[number] |= {"error_class": "local", "origin_id": number, "message": message}
     for number, what in {**spread.unread, **spread.culprits}.items():
-        message = f"{_how(rows[number])}, and {what}"
-        rows[number] |= {"error_class": "local", "origin_id": number, "message": message}
+        if number not in unfounded:
+            message = f"{_how(rows[number])}, and {what}"
+            rows[number] |= {"error_class": "local", "origin_id": number, "message": message}
 
 
 def _how(row: dict[str, Any]) -> str:

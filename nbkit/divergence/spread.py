@@ -17,6 +17,8 @@ from nbkit.divergence.order import OrderChanges
 from nbkit.divergence.runs import Read, Tensor
 
 LEEWAY = 32.0
+FAR = 128.0  # instead, of what two implementations of something made,
+MOST_GROWTH = 64.0  # and up to so many LEEWAY where rounding has grown within them
 DRAWING = frozenset(
     "rand randn randint rand_like randn_like randint_like randperm bernoulli multinomial normal uniform exponential "
     "native_dropout random geometric cauchy log_normal".split()
@@ -40,7 +42,8 @@ class MemoryState(NamedTuple):
     """Holds what is known of some memory of one run.
 
     `eps` is that of the coarsest dtype on the way to it, `level` a difference that was allowed; `origin` is the row at
-    which its difference began, and `alone` that of an op that only this run has. What `is_empty` was not written yet.
+    which its difference began, and `alone` that of an op that only this run has, within which rounding may have grown
+    by `growth`. What `is_empty` was not written yet.
     """
 
     eps: float = 0.0
@@ -48,6 +51,7 @@ class MemoryState(NamedTuple):
     origin: int | None = None
     alone: int | None = None
     is_empty: bool = False
+    growth: float = 1.0
 
 
 UNKNOWN = MemoryState()
@@ -66,6 +70,8 @@ class Spread:
     `culprits` are the rows of ops without a counterpart at which differences began, with what differs; `unread` those
     of an op in another's place that has another result, which nothing has read so far. `reorderings` are the rows of
     ops that may have changed the order of elements before a result differed, with that result and all rows like them.
+    `guesses` are the rows of all ops in another's place that have another result.
+    `inherited` has the row at which a difference began that an op reads that adds its own, by the row of that op.
     """
 
     def __init__(self) -> None:
@@ -74,6 +80,8 @@ class Spread:
         self.unread: dict[int, str] = {}
         self.order = OrderChanges()
         self.reorderings: dict[int, tuple[str, list[int]]] = {}
+        self.guesses: set[int] = set()
+        self.inherited: dict[int, int] = {}
 
     def alone(self, row: int, side: int, op: str, read: list[Tensor], made: list[Tensor]) -> None:
         """Notes an op that only one run has."""
@@ -84,9 +92,12 @@ class Spread:
         eps = max([*(state.eps for state in known), *(tensor.eps for tensor in read)], default=0.0)
         level = max((state.level for state in known), default=0.0)
         origin = next((state.origin for state in known if state.origin is not None), None)
+        growth = max((state.growth for state in known), default=1.0)
+        both = [Read(tensor, tensor, 0.0, "") for tensor in read]
         for tensor in made:
             if not _is_view(tensor, read):
-                memory[tensor.storage] = MemoryState(max(eps, tensor.eps), level, origin, row)
+                more = min(growth * conditioning(packet_of(op), both, Read(tensor, tensor, 0.0, "")), MOST_GROWTH)
+                memory[tensor.storage] = MemoryState(max(eps, tensor.eps), level, origin, row, growth=more)
 
     def pair(
         self,
@@ -111,6 +122,12 @@ class Spread:
         if verdict.error_class == "clean":
             self.order.agree(op, made)
         return verdict
+
+    def beginning(self, row: int) -> int:
+        """Returns the row at which the first difference that led to this one began; the row itself for none."""
+        while (before := self.inherited.get(row, row)) != row:
+            row = before
+        return row
 
     def _judge(
         self, row: int, op: str, read: list[Read], made: list[Read], suspects: list[int], *, is_guess: bool
@@ -137,6 +154,7 @@ class Spread:
             if is_guess:
                 self.alone(row, 0, op, [tensor.left for tensor in read], [tensor.left for tensor in made])
                 self.alone(row, 1, op, [tensor.right for tensor in read], [tensor.right for tensor in made])
+                self.guesses.add(row)
                 if all(memory.origin is None for memory in known):
                     self.unread[row] = f"its result differs: {made[worst].what}"
                 return verdict._replace(error_class=None)
@@ -144,6 +162,8 @@ class Spread:
             causes = [
                 cause for number, tensor in enumerate(read) if (cause := self._cause(tensor, number, row)) is not None
             ]
+            if causes:
+                self.inherited[row] = causes[0].origin
             verdict = _judged(verdict, row, causes, partial(in_words, packet, verdict, made[worst]))
             if verdict.error_class == "local" and suspects:
                 self.reorderings[suspects[-1]] = f"{op}: {verdict.message}", suspects
@@ -167,7 +187,11 @@ class Spread:
     def _cause(self, tensor: Read, number: int, row: int) -> Cause | None:
         """Returns where an input's difference began; None if it does not differ."""
         known = self._known(tensor)
-        if tensor.error <= LEEWAY * max(self._noise(tensor), *(memory.level for memory in known)):
+        noise = self._noise(tensor)
+        sizes = [noise, *(memory.level for memory in known)]
+        if all(memory.alone is not None for memory in known):
+            sizes.append(noise * max(FAR / LEEWAY, *(memory.growth for memory in known)))
+        if tensor.error <= LEEWAY * max(sizes):
             return None
         for memory in known:
             if memory.origin is not None:
@@ -179,7 +203,7 @@ class Spread:
         what = f"input {number}{f' ({tensor.left.name})' if tensor.left.name else ''} differs, "
         is_from_outside = known == [UNKNOWN, UNKNOWN]
         why = "and no recorded op made it" if is_from_outside else "though the op that made it agrees"
-        self.memories[0][tensor.left.storage] = MemoryState(self._noise(tensor), 0.0, row)
+        self.memories[0][tensor.left.storage] = MemoryState(noise, 0.0, row)
         return Cause(row, f"{what}{why}: {tensor.what}")
 
     def _write(self, verdict: Verdict, noise: float, read: list[Read], made: list[Read]) -> None:

@@ -18,7 +18,7 @@ ADVICE = {
 # What a step of a GradScaler expects of its backward pass.
 SCALED = "Nothing, while it happens in the first steps only: GradScaler skips such a step and lowers its scale."
 # What tells two tensors that an op met, or two ops, apart.
-KEYS = ("kind", "role", "position", "parameter", *PLACE)
+KEYS = ("kind", "role", "item", "parameter", *PLACE)
 MEASURED = ("role", "position", "dtype", "shape", "nan_count", "inf_count")
 
 
@@ -31,6 +31,9 @@ def bad_value_findings(
     """
     of_ops = ops[list(PLACE)].iloc[bad["op_id"].to_numpy()].reset_index(drop=True)
     rows = pd.concat([bad.reset_index(drop=True), of_ops], axis="columns")
+    # The results of an op are one finding; each tensor of a list is worked on by itself.
+    is_together = (rows["role"] == "output") & ~rows["op"].str.contains("._foreach_", regex=False)
+    rows["item"] = rows["position"].mask(is_together, 0)
     findings = []
     for _, alike in rows.groupby(list(KEYS), sort=False, dropna=False):
         first = alike.iloc[0]
@@ -43,5 +46,5 @@ def bad_value_findings(
             parameter=first["parameter"] if isinstance(first["parameter"], str) else None,
             evidence={name: first[name] for name in MEASURED},
         )
-        findings.append(at_ops(finding, ops, alike["op_id"].tolist(), texts))
+        findings.append(at_ops(finding, ops, alike["op_id"].unique().tolist(), texts))
     return findings_frame(findings)

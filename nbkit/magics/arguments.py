@@ -48,11 +48,11 @@ class MagicParser(LineParser):
         )
         recorder.add_options(self)
         if recorder.is_repeated:
-            for short, option, meaning in (
-                ("-w", "--warmup", "run the cell N times before it is recorded (default: 0)"),
-                ("-r", "--repeats", "record N runs of the cell instead of one"),
+            for short, option, least, meaning in (
+                ("-w", "--warmup", 0, "run the cell N times before it is recorded (default: 0)"),
+                ("-r", "--repeats", 1, "record N runs of the cell instead of one"),
             ):
-                self.add_argument(short, option, type=whole_number(0), default=0, metavar="N", help=meaning)
+                self.add_argument(short, option, type=whole_number(least), default=0, metavar="N", help=meaning)
 
     def unknown_sentence(self, word: str) -> str:
         if not word.startswith("-"):

@@ -24,7 +24,7 @@ COSTS = table(
         "all other arithmetic, one for each element and operation: elementwise ops, reductions and pooling 1, softmax "
         "4, norms 5, the updates of optimizers; 0 for views, copies and fills; null without a rule",
     ),
-    ("read_bytes", "int64", "bytes of its inputs, each region of memory once; 0 for a view"),
+    ("read_bytes", "int64", "bytes of its inputs that it reads, each region of memory once; 0 for a view"),
     ("written_bytes", "int64", "bytes of its results and of what it writes in place"),
     (
         "intensity",

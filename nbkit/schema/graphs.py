@@ -128,8 +128,9 @@ CORRESPONDENCE = table(
     (
         "relation",
         "str",
-        "how the tensors are the same: same, cast (to another dtype), permute, reshape, other; of an op that only one "
-        "graph has what it does to its tensor, where that is one of these; null for parts",
+        "how the tensors are the same: same, cast (to another dtype), permute, reshape, other, also where no op was "
+        "recorded and a parameter is paired by its shape alone; of an op that only one graph has what it does to its "
+        "tensor, where that is one of these; null for parts",
     ),
     (
         "evidence",

@@ -10,6 +10,7 @@ import pandas as pd
 
 from nbkit.schema import OPS, TEXT, nullable
 from nbkit.timeline import names
+from nbkit.timeline.computing import handed_on, stopped
 from nbkit.timeline.events import ABSENT, HOST, KERNEL, MEMORY, MODULE, RUNTIME, Events, Ints, Texts
 from nbkit.timeline.links import PHASES, Links, launches, link
 from nbkit.timeline.memory import memory_frame
@@ -134,6 +135,10 @@ def _flops(events: Events, links: Links) -> Ints:
     """Returns the FLOPs of each event; an op inside an op of known FLOPs is not counted again."""
     flops = events.integers("flops")
     is_known = flops > 0
+    if not is_known.any():
+        return flops
+    is_known &= ~stopped(events, links)
+    is_known &= ~handed_on(events, links, is_known)
     counted_above = np.append(inherited(links.parent, links.levels, is_known), ABSENT)[links.parent] >= 0
     return np.where(is_known & ~counted_above, flops, ABSENT)
 

@@ -8,7 +8,7 @@ pytest.importorskip("onnxruntime")
 
 import onnx
 
-from nbkit import load, progress
+from nbkit import load, opgraph, progress
 from tests.readers.onnx.run.models import floats, model, node, value
 
 
@@ -23,6 +23,23 @@ def files(folder):
 @pytest.mark.parametrize(("right", "status"), [("b.onnx", 0), ("c.onnx", 1), ("absent.onnx", 2)])
 def test_the_exit_status_says_whether_they_agree(nbkit, right, status):
     assert nbkit("align", "a.onnx", right, "--inputs", "feeds.npz") == status
+
+
+@pytest.mark.parametrize("which", ["left", "right"])
+@pytest.mark.parametrize(("name", "content"), [("empty.onnx", b""), ("text.onnx", b"no model"), ("text.txt", b"no")])
+def test_a_file_that_is_no_model_is_bad_use(nbkit, folder, capsys, name, content, which):
+    (folder / name).write_bytes(content)
+    sides = (name, "b.onnx") if which == "left" else ("a.onnx", name)
+    assert nbkit("align", *sides, "--inputs", "feeds.npz") == 2
+    out, err = capsys.readouterr()
+    assert out == "" and err.count("\n") == 1
+    assert f"nbkit align: the {which} side cannot be used: " in err
+
+
+def test_a_trace_of_a_graph_is_bad_use(nbkit, folder, capsys):
+    opgraph(folder / "a.onnx").save(folder / "graph")
+    assert nbkit("align", "graph", "graph") == 2
+    assert "is a trace of opgraph without the frame 'ops'" in capsys.readouterr().err
 
 
 def test_what_cannot_be_used_is_one_sentence(nbkit, folder, capsys):

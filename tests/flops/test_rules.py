@@ -26,7 +26,7 @@ def costs(step):
 def last(step):
     """Returns op, FLOPs and elementwise FLOPs of a step's last call that is no view."""
     table = costs(step)
-    row = table[table["read_bytes"] > 0].iloc[-1]
+    row = table[table["read_bytes"] + table["written_bytes"] > 0].iloc[-1]
     return row["op"].split(".")[1], row["flops"], row["elementwise_flops"]
 
 

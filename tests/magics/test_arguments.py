@@ -58,6 +58,12 @@ def test_what_is_no_count_is_said(text):
         OPTIME.parser.parse_line(f"-r {text}")
 
 
+def test_no_runs_at_all_are_no_count_of_repeats():
+    with pytest.raises(UsageError, match=r"^%%optime: argument -r/--repeats: '0' is not a count; give a whole number"):
+        OPTIME.parser.parse_line("-r 0")
+    assert OPTIME.parser.parse_line("-w 0").warmup == 0
+
+
 def test_only_counts_make_a_cell_run_more_than_once():
     lines = ["", "-r 0", "-w 1", "-r 1", "--memory", "-r two"]
     assert [OPTIME.repeats_line(line) for line in lines] == [False, False, True, True, False, False]

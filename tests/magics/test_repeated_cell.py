@@ -17,7 +17,7 @@ DOORS = {
 
 @pytest.mark.parametrize("cell", DOORS.values(), ids=DOORS)
 @pytest.mark.parametrize(
-    ("options", "runs", "kept"), [("-r 3", 3, 3), ("-w 2", 3, 0), ("-w 2 -r 3", 5, 3), ("-r 0", 1, 0)]
+    ("options", "runs", "kept"), [("-r 3", 3, 3), ("-w 2", 3, 0), ("-w 2 -r 3", 5, 3), ("-r 1", 1, 1)]
 )
 def test_the_cell_runs_that_often_and_shows_its_last_value(kernel, cell, options, runs, kept):
     reply = kernel.run(cell.format(f"-q {options}", "n += 1\nx + n"))

@@ -141,11 +141,19 @@ def test_three_blocks_that_overlap_add_up():
 
 
 def test_flops_count_once_where_ops_of_known_flops_nest():
-    inner = {**MM, "start": 5000, "end": 9000, "own_id": 6, "flops": 24}
+    outer = {**MM, "name": "aten::convolution"}
+    inner = {**MM, "name": "aten::_convolution", "start": 5000, "end": 9000, "own_id": 6, "flops": 24}
     beside = {**MM, "start": 14000, "end": 15000, "own_id": 7, "flops": 24}
     nothing = {**MM, "start": 16000, "end": 17000, "own_id": 8, "flops": 0}
-    ops = timeline(events(STEP, LINEAR, MM, inner, beside, nothing)).ops
+    ops = timeline(events(STEP, LINEAR, outer, inner, beside, nothing)).ops
     assert ops["flops"].fillna(-1).tolist() == [-1, -1, 60, -1, 24, -1]
+
+
+@pytest.mark.parametrize(("within", "expected"), [("aten::mm", 24), ("aten::bmm", 24), ("aten::add", 60)])
+def test_flops_of_a_product_that_holds_another_one_are_those_of_that_one(within, expected):
+    inner = {**MM, "name": within, "start": 5000, "end": 9000, "own_id": 6, "flops": 24}
+    inner = inner if within != "aten::add" else {**inner, "flops": -1}
+    assert timeline(events(STEP, MM, inner)).ops["flops"].dropna().tolist() == [expected]
 
 
 def test_what_has_no_line_of_its_own_has_that_of_the_call_around_it():

@@ -8,6 +8,7 @@ import torch
 
 import nbkit
 from nbkit.errors import NbkitError, OptionError
+from nbkit.views.statements.alignment import alignment_tone
 
 
 def model() -> torch.nn.Module:
@@ -110,6 +111,94 @@ def test_a_side_that_fails_keeps_the_other():
     assert "left" in set(trace.frames["results"]["side"])
 
 
+def crashing(factor: float) -> torch.nn.Module:
+    class Crashing(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.inner = model()
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            h = self.inner[0](x)
+            return self.inner[2]((h * factor if factor != 1 else h).view(7, 7))
+
+    return Crashing()
+
+
+@pytest.mark.parametrize(("factor", "comes_next"), [(1.1, "mul (aten.mul.Tensor"), (1, None)])
+def test_of_a_side_that_ended_early_it_is_not_said_that_both_agree(factor, comes_next):
+    trace = nbkit.opalign(model(), crashing(factor), inputs=X)
+    said = " ".join(trace.summary().split())
+    assert "the two agree, because the right side ended early" in said and "The two agree:" not in said
+    assert "5 results of both agree, up to addmm (aten.addmm.default, in 0, " in said
+    assert "shape '[7, 7]' is invalid" in said
+    assert ("The first result of the right side that the left one does not have is" in said) == bool(comes_next)
+    assert comes_next is None or comes_next in said
+    assert alignment_tone(trace) == ""
+
+
+def test_a_side_whose_error_comes_behind_a_divergence_has_both_said():
+    wrong = torch.nn.Sequential(*model(), torch.nn.Linear(5, 5))
+    wrong[1] = torch.nn.ReLU()
+    trace = nbkit.opalign(torch.nn.Sequential(*model(), torch.nn.Linear(4, 5)), wrong, inputs=[X])
+    said = " ".join(trace.summary().split())
+    assert "The right side ended early" in said and "The two agree" not in said
+
+
+@pytest.mark.parametrize(
+    ("inputs", "said"),
+    [
+        ({"y": X}, "the left one ended early with TypeError: Sequential.forward() got an unexpected keyword"),
+        ((X, X), "the right one ended early with TypeError: Sequential.forward() takes 2 positional arguments"),
+        ((X[:, :4],), "the right one ended early at aten.addmm.default in module 0 with RuntimeError: mat1 and mat2"),
+    ],
+)
+def test_two_sides_that_fail_are_one_sentence_with_both_errors(inputs, said):
+    with pytest.raises(OptionError) as caught:
+        nbkit.opalign(model(), model(), inputs=inputs)
+    assert said in str(caught.value) and str(caught.value).endswith("; give inputs with which both run.")
+
+
+@pytest.mark.parametrize("inputs", [X, X.numpy()])
+def test_a_tensor_alone_is_the_only_argument(inputs):
+    trace = nbkit.opalign(lambda x: torch.as_tensor(x) * 2, lambda x: 2 * torch.as_tensor(x), inputs=inputs)
+    assert trace.complete and (trace.alignment["mark"] == "=").any()
+    assert nbkit.opalign(model(), model(), inputs=[X], right_inputs=X).complete
+
+
+@pytest.mark.parametrize("inputs", [5, "x", None, {1}])
+def test_inputs_of_another_type_are_refused(inputs):
+    with pytest.raises(OptionError, match=r"inputs is of type \w+; give a tuple of the arguments, such as \(x,\)"):
+        nbkit.opalign(model(), model(), inputs=inputs)
+
+
+@pytest.mark.parametrize("bad", ["tensorrt", "absent.onnx", "x" * 300, 5, None, torch.nn.Linear])
+@pytest.mark.parametrize("side", ["left", "right"])
+def test_a_bad_side_beside_a_good_one_is_refused(side, bad):
+    sides = (bad, model()) if side == "left" else (model(), bad)
+    with pytest.raises(OptionError, match=f"^the {side} side cannot be used: ") as caught:
+        nbkit.opalign(*sides, inputs=(X,))
+    assert "give a mod" in str(caught.value) or "a side of opalign is a model" in str(caught.value)
+    assert not (side == "right" and bad == "tensorrt") or "onnx, onnxruntime, export, compile" in str(caught.value)
+
+
+def recorded(verb: str, **options: str) -> nbkit.Trace:
+    if verb == "opgraph":
+        return nbkit.opgraph(model())
+    with getattr(nbkit, verb)(**options) as trace:
+        model()(X)
+    return trace
+
+
+@pytest.mark.parametrize("verb", ["optrace", "opdiff", "optime", "opgraph"])
+@pytest.mark.parametrize("is_saved", [False, True])
+def test_a_trace_without_statistics_is_no_side(verb, is_saved, tmp_path):
+    good, bad = recorded("optrace", values="stats"), recorded(verb)
+    bad = str(bad.save(tmp_path / "bad")) if is_saved else bad
+    for sides, name in (((good, bad), "right"), ((bad, good), "left"), ((bad, model()), "left"), ((bad, bad), "left")):
+        with pytest.raises(OptionError, match=rf"the {name} side is a trace of {verb} without .*values='stats'"):
+            nbkit.opalign(*sides, right_inputs=(X,))
+
+
 @pytest.mark.parametrize("side", [3, None, "absent.onnx"])
 def test_two_bad_sides_are_one_sentence(side):
     with pytest.raises(NbkitError) as caught:
@@ -118,8 +207,8 @@ def test_two_bad_sides_are_one_sentence(side):
 
 
 def test_an_exported_onnx_model_has_no_backward_pass():
-    trace = nbkit.opalign(model(), "onnx", inputs=[X], backward=True)
-    assert "an exported ONNX model has no backward pass" in trace.meta["error"]
+    with pytest.raises(OptionError, match="the right side cannot be used: .* ONNX model has no backward pass"):
+        nbkit.opalign(model(), "onnx", inputs=[X], backward=True)
 
 
 def test_neither_side_has_a_result():

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
+from nbkit.analysis.align.allowance import NARROW
 from nbkit.analysis.align.differing import differing
 from nbkit.analysis.align.errors import Local, LocalErrors, error_of
 from nbkit.analysis.align.events import Event, events
@@ -19,13 +20,16 @@ from nbkit.analysis.align.matching.by_leaf import match_gradients
 from nbkit.analysis.align.matching.by_part import match_parts
 from nbkit.analysis.align.matching.by_position import match_positions
 from nbkit.analysis.align.matching.by_value import match_values, same_of, tolerance_of
+from nbkit.analysis.align.matching.given import match_given
 from nbkit.analysis.align.matching.neutral import neutral_matches
 from nbkit.analysis.align.side import Side
 from nbkit.analysis.align.state import state_of
 from nbkit.trace.executions.execution import Execution
 
-# State is no result of computing: it is copied, cast, or folded by an exporter.
-COPY = 4.0
+# State is no result of computing: it is copied, cast, or folded by an exporter; in a narrow dtype it is rounded once.
+COPY, NARROW_COPY = 4.0, 1.0
+# In a narrow dtype what follows from a difference differs, too, if it does by so many eps.
+NARROW_SAME = 2.0
 
 
 @dataclass(frozen=True)
@@ -51,6 +55,11 @@ class Alignment:
     def error_of(self, match: Match) -> float | None:
         """Returns the error of a match; null where values are not known."""
         return self._errors[id(match)]
+
+    def is_missing(self, match: Match) -> bool:
+        """Returns whether a pair agrees by its statistics alone, as values of a side are not known."""
+        is_missing = self.left.is_missing(match.left) or self.right.is_missing(match.right)
+        return match.agrees and is_missing and match.part is None and self.error_of(match) is None
 
     @cached_property
     def _errors(self) -> dict[int, float | None]:
@@ -78,12 +87,16 @@ def align(left: Execution, right: Execution) -> Alignment:
     matches.replace(_doubted(*sides, matches, measured.of(matches, (set(), set()))))
     differs = differing(*sides, matches)
     match_structure(*sides, matches, differs)
+    match_given(*sides, matches)
     matches.remove(_mistaken(sides[1], matches, differs, measured))
     differs = differing(*sides, matches)
-    errors = tuple(error_of(*sides, match) for match in matches.all)
+    matches.replace(blank_agree(*sides, matches))
     state = state_of(*sides, matches, differs, measured)
     local = measured.of(matches, differs, state.harmless)
     begins = tuple(events(*sides, matches, differs, local, state.differing))
+    if not begins:
+        matches.replace(_rounded_alone(matches, local))
+    errors = tuple(error_of(*sides, match) for match in matches.all)
     return Alignment(*sides, matches, tolerance, differs, errors, local, begins)
 
 
@@ -128,7 +141,8 @@ def _doubted(left: Side, right: Side, matches: Matches, local: dict[int, Local])
     They differ by more than the ops since the nearest other ones may add, or they follow from such a match and are no
     nearer than rounding. Where nothing can be computed again, errors beyond rounding are what tells.
     """
-    same = same_of(left, right)
+    coarsest = max(left.coarsest, right.coarsest)
+    same = NARROW_SAME * coarsest if coarsest >= NARROW else same_of(left, right)
     doubtful: set[int] = set()
     for match in sorted(matches.all, key=lambda match: match.right):
         if not match.agrees and matches.left_of[match.right] is match:
@@ -136,7 +150,8 @@ def _doubted(left: Side, right: Side, matches: Matches, local: dict[int, Local])
             continue
         if match.agrees and right.results[match.right].kind != "op":
             error = error_of(left, right, match)
-            if error is not None and error > COPY * max(left.eps[match.left], right.eps[match.right]):
+            eps = max(left.eps[match.left], right.eps[match.right])
+            if error is not None and error > (NARROW_COPY if eps >= NARROW else COPY) * eps:
                 doubtful.add(match.right)
                 yield match, replace(match, agrees=False)
             continue
@@ -148,3 +163,26 @@ def _doubted(left: Side, right: Side, matches: Matches, local: dict[int, Local])
             if is_off or (error is not None and error > same):
                 doubtful.add(match.right)
                 yield match, replace(match, agrees=False)
+
+
+def blank_agree(left: Side, right: Side, matches: Matches) -> list[tuple[Match, Match]]:
+    """Returns matches of results that have nothing to compare on either side, as ones that agree."""
+    return [
+        (match, replace(match, agrees=True))
+        for match in matches.all
+        if not match.agrees and left.is_blank[match.left] and right.is_blank[match.right] and match.relation is not None
+    ]
+
+
+def _rounded_alone(matches: Matches, local: Mapping[int, Local]) -> Iterator[tuple[Match, Match]]:
+    """Yields matches whose ops read what agrees and do the same, as ones that agree: rounding is large beside them.
+
+    Such is the mean of a norm's input, where that is nearly zero.
+    """
+    agreeing = {match.right for match in matches.left_of.values() if match.agrees}
+    for number in sorted(local):
+        match, found = matches.left_of[number], local[number]
+        if found.error <= found.allowed and (match.agrees or agreeing.issuperset(found.read)):
+            agreeing.add(number)
+            if not match.agrees:
+                yield match, replace(match, agrees=True)

@@ -4,7 +4,7 @@ from collections.abc import Container
 
 import numpy as np
 
-from nbkit.analysis.align.errors import is_noise
+from nbkit.analysis.align.allowance import is_noise
 from nbkit.analysis.align.matches import Matches
 from nbkit.analysis.align.relations import relative_error
 from nbkit.analysis.align.side import Side

@@ -1,5 +1,6 @@
 """Finds the results of each side that differ to the end: the other side has them nowhere, nor anything made of them."""
 
+from nbkit.analysis.align.extra import extra_outputs
 from nbkit.analysis.align.matches import Matches
 from nbkit.analysis.align.side import Side
 
@@ -11,17 +12,19 @@ def differing(left: Side, right: Side, matches: Matches) -> tuple[set[int], set[
 
     A result that leads to one that agrees is another way to the same; one that leads to no output changes nothing. That
     a part agrees is no good end for the whole where another part differs; that an output agrees which proves nothing,
-    such as a loss, is a good end for what is made of results that agree alone.
+    such as a loss, is a good end for what is made of results that agree alone. What one side returns in addition to
+    results that agree differs from nothing.
     """
-    return _differing(left, matches, 0), _differing(right, matches, 1)
+    extra = extra_outputs(left, right, matches)
+    return _differing(left, matches, 0, extra[0]), _differing(right, matches, 1, extra[1])
 
 
-def _differing(side: Side, matches: Matches, which: int) -> set[int]:
+def _differing(side: Side, matches: Matches, which: int, extra: frozenset[int]) -> set[int]:
     agreeing = {match.right if which else match.left for match in matches.all if match.agrees}
     as_whole = {match.right if which else match.left for match in matches.all if match.agrees and match.part is None}
     found: set[int] = set()
-    leads, ends = [False] * len(side), set(side.execution.outputs.values())
-    reaches, is_clean = _reaches(side, agreeing), _clean(side, agreeing, set(matches.of(which)))
+    leads, ends = [False] * len(side), set(side.execution.outputs.values()) - extra
+    reaches, is_clean = _reaches(side, agreeing, ends), _clean(side, agreeing, set(matches.of(which)))
     for number in reversed(range(len(side))):
         readers = side.execution.readers[number]
         if any(reader in found and side.does[reader] in SLICING for reader in readers):
@@ -41,9 +44,9 @@ def _differing(side: Side, matches: Matches, which: int) -> set[int]:
     return found
 
 
-def _reaches(side: Side, agreeing: set[int]) -> list[bool]:
+def _reaches(side: Side, agreeing: set[int], ends: set[int]) -> list[bool]:
     """Returns whether a result is made into outputs that all agree; into one at least."""
-    outputs = set(side.execution.outputs.values())
+    outputs = set(ends)
     good, bad = [False] * len(side), [False] * len(side)
     for number in reversed(range(len(side))):
         readers = side.execution.readers[number]

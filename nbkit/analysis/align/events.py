@@ -1,11 +1,12 @@
 """Finds where differences begin: what the ops of a pair add, other state, and what one side alone does."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass
 
+from nbkit.analysis.align.allowance import Local, least_allowed, region_of
 from nbkit.analysis.align.alone import alone_in
 from nbkit.analysis.align.differing import SLICING
-from nbkit.analysis.align.errors import LEEWAY, Local, error_of, region_of
+from nbkit.analysis.align.errors import error_of, given_matches
 from nbkit.analysis.align.matches import Match, Matches
 from nbkit.analysis.align.matching.by_value import tolerance_of
 from nbkit.analysis.align.side import Side
@@ -18,7 +19,8 @@ class Event:
     `left` and `right` are in the order of their execution, the pair's last, without what agrees; empty where a side has
     nothing there. `match` is null where there is no pair. `tables` has of each side what the region makes of no
     parameter, such as masks and rotary tables, where nothing of the other side equals it. `message` says what begins
-    there, where that is not known by values.
+    there, where that is not known by values. `unknown` is the number of pairs of ops that lead there and that no values
+    are known of: any of them may be where it begins.
     """
 
     match: Match | None
@@ -27,6 +29,7 @@ class Event:
     order: float
     tables: tuple[tuple[int, ...], tuple[int, ...]] = ((), ())
     message: str | None = None
+    unknown: int = 0
 
 
 def events(
@@ -77,11 +80,16 @@ def _local_events(
     """Returns pairs whose own ops, or those since the nearest matched results, add more than they may."""
     found = []
     # In a coarse dtype values that are this near may have been paired by chance: rounding does not tell them apart.
-    noise, tolerance = LEEWAY * max(left.coarsest, right.coarsest), tolerance_of(left, right)
+    coarsest, tolerance = max(left.coarsest, right.coarsest), tolerance_of(left, right)
+    given = given_matches(left, right, matches, differs)
     for number, what in sorted(local.items()):
         match = matches.left_of[number]
         error = error_of(left, right, match)
+        noise = least_allowed(coarsest, 1, 1, once=what.eps > 0)
         if what.error <= (what.allowed if error is None or error > tolerance else max(what.allowed, noise)):
+            continue
+        if unknown := _unknown(left, right, number, given, matches):
+            found.append(Event(match, (match.left,), (number,), match.left, unknown=unknown))
             continue
         inside, tables = [], []
         for side, end, known, differing in (
@@ -95,6 +103,15 @@ def _local_events(
         ends = _from_the_whole(left, inside[0], matches.right_of), _from_the_whole(right, inside[1], matches.left_of)
         found.append(Event(match, *ends, order, (tables[0], tables[1])))
     return found
+
+
+def _unknown(left: Side, right: Side, number: int, given: Container[int], matches: Matches) -> int:
+    """Returns how many pairs of ops without known values lead to a right result from what is compared before it."""
+    return sum(
+        one not in given and right.results[one].kind == "op" and left.is_missing(matches.left_of[one].left)
+        for one in region_of(right, number, given)
+        if one in matches.left_of
+    )
 
 
 def _agreed_of(side: Side, known: Mapping[int, Match]) -> dict[int, Match]:

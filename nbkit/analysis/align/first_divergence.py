@@ -1,6 +1,5 @@
 """Says in words where two executions first diverge: the place on both sides, the error there and before, the kind."""
 
-from collections import Counter
 from typing import Any
 
 import numpy as np
@@ -30,12 +29,13 @@ def first_divergence(alignment: Alignment) -> dict[str, Any] | None:
 
     The keys are `message`, `kind` and `kind_explained` (both null where no kind explains it), `error`, `error_before`
     (the largest of what it reads), `local_error`, `left_id` and `right_id` of the pair at which it shows, and `left`
-    and `right`: null, or name, op, module, source and result_id of where it begins on that side.
+    and `right`: null, or name, op, module, source and result_id of where it begins on that side. `unknown` counts the
+    ops before it whose values were not kept, at each of which it may begin just as well.
     """
     if not alignment.events:
         return None
     event = alignment.events[0]
-    kind = kind_of_event(alignment, event)
+    kind = None if event.unknown else kind_of_event(alignment, event)
     error = alignment.error_of(event.match) if event.match else None
     local = alignment.local.get(event.match.right) if event.match else None
     before = error_before(alignment, event)
@@ -51,6 +51,7 @@ def first_divergence(alignment: Alignment) -> dict[str, Any] | None:
         "right_id": event.match.right if event.match else None,
         "left": places[0],
         "right": places[1],
+        "unknown": event.unknown,
     }
 
 
@@ -65,9 +66,8 @@ def error_before(alignment: Alignment, event: Event) -> float | None:
 def _places(alignment: Alignment, event: Event, kind: Kind | None) -> list[dict[str, Any] | None]:
     """Returns where a beginning lies on both sides.
 
-    A mask or a table that is another one lies where it is made; another order of what an op reads, in the module around
-    that op. A side that has nothing there but the op at which it
-    shows lacks what the other one does: it is in the module that corresponds to the other one's.
+    A mask or a table that is another one lies where it is made. A side that has nothing there but the op at which it
+    shows lacks what the other one does: its place is that op. The module of a place is always that of its own op.
     """
     sides = (alignment.left, event.left), (alignment.right, event.right)
     places = [_place(side, inside) for side, inside in sides]
@@ -80,17 +80,6 @@ def _places(alignment: Alignment, event: Event, kind: Kind | None) -> list[dict[
             at = kind.at[which]
             inner = tuple(one for one in inside if side.is_main[one]) if at is None else (at,)
             places[which] = _place(side, inner) or places[which]
-    ends = (event.match.left, event.match.right) if event.match else (None, None)
-    at_end = [place is not None and place["result_id"] == end for place, end in zip(places, ends, strict=True)]
-    for which, place in enumerate(places):
-        other = places[1 - which]
-        if place and other and at_end[which] and not at_end[1 - which]:
-            module = _corresponding(alignment, 1 - which, other["module"])
-            places[which] = {**place, "module": place["module"] if module is None else module}
-    if all(at_end) and event.match and _reads_another(alignment, event.match):
-        for (side, _), place in zip(sides, places, strict=True):
-            if place is not None and place["module"] and _reads_from_outside(side, place["result_id"]):
-                place["module"] = place["module"].rpartition(".")[0]
     return places
 
 
@@ -110,33 +99,6 @@ def _reads_another(alignment: Alignment, match: Match) -> bool:
         if is_as_large and relative_error(values[0].reshape(-1), values[1].reshape(-1)) > 10 * alignment.tolerance:
             return True
     return False
-
-
-def _reads_from_outside(side: Side, number: int) -> bool:
-    """Returns whether no activation that an op reads was made in its own module or one inside it."""
-    module = side.results[number].module or ""
-    read = [_made(side, source, module) for source in side.results[number].sources if side.is_main[source]]
-    return all(not f"{one}.".startswith(f"{module}.") for one in read)
-
-
-def _made(side: Side, number: int, module: str) -> str:
-    """Returns the module in which a result was made, without what a module only passes on."""
-    while side.is_passing[number] and side.results[number].module == module:
-        number = side.results[number].sources[0]
-    return side.results[number].module or ""
-
-
-def _corresponding(alignment: Alignment, which: int, module: str | None) -> str | None:
-    """Returns the module of the other side that most of a module's own results are matched with; null if none is."""
-    sides = alignment.left, alignment.right
-    counts: Counter[str] = Counter()
-    for match in alignment.matches.of(which).values():
-        mine, other = (match.left, match.right) if which == 0 else (match.right, match.left)
-        result = sides[which].results[mine]
-        partner = sides[1 - which].results[other].module
-        if match.agrees and result.kind == "op" and result.module == module and partner is not None:
-            counts[partner] += 1
-    return counts.most_common(1)[0][0] if counts else None
 
 
 def _place(side: Side, inside: tuple[int, ...]) -> dict[str, Any] | None:
@@ -234,7 +196,7 @@ def _agreed(alignment: Alignment, event: Event, reads: list[tuple[int, ...]]) ->
 def message_of(alignment: Alignment, event: Event, kind: Kind | None) -> str:
     """Returns what begins at an event, in words that follow the name of the place, and the kind in a sentence."""
     match, places = event.match, _places(alignment, event, kind)
-    where = places[0] or places[1]
+    where = next((place for place in places if place and place["kind"] == "input"), places[0] or places[1])
     assert where is not None
     if event.message is not None:
         return event.message
@@ -246,6 +208,9 @@ def message_of(alignment: Alignment, event: Event, kind: Kind | None) -> str:
         what = f"the {where['kind']} {where['name']} has other values on the right"
     elif kind is not None and any(one is not None for one in kind.at):
         what = "it reads what one side has rounded"
+    elif event.unknown:
+        ops = f"any of the {event.unknown} ops" if event.unknown > 1 else "the op"
+        what = f"it gives something else, which may begin here or at {ops} before it whose values were not kept"
     elif _reads_another(alignment, match):
         what = "it reads another value on the right and gives something else"
     else:

@@ -24,6 +24,7 @@ from nbkit.trace.executions.execution import Execution
 
 Row = dict[str, Any]
 MOMENTS = ("mean", "rms", "min", "max", "nan_count", "inf_count")
+NOT_KNOWN = "its values are not known on both sides; its statistics correspond"
 TEXTS = ("kind", "name", "op", "phase", "source", "dtype", "arguments")
 
 
@@ -124,7 +125,7 @@ def _of_match(alignment: Alignment, match: Match) -> Row:
     before = [known for one in read if one is not None and (known := alignment.error_of(one)) is not None]
     return {
         "action": "match",
-        "mark": mark_of("match", agrees=match.agrees),
+        "mark": mark_of("match", agrees=match.agrees and not alignment.is_missing(match)),
         "relation": match.part or (match.relation.name if match.relation else "other"),
         "evidence": match.evidence,
         "input_error": max(before, default=None),
@@ -158,7 +159,7 @@ def _reason(alignment: Alignment, which: int, number: int) -> tuple[str, str] | 
     """Returns relation and message of a result that one side alone has and that differs from nothing."""
     side, other = (alignment.left, alignment.right) if which == 0 else (alignment.right, alignment.left)
     result, name = side.results[number], "right" if which == 0 else "left"
-    if not side.leads_to_outputs[number]:
+    if not side.leads_to_outputs[number] and not side.execution.error:  # a run that ended early has no outputs
         return "unused", "no output is made of it"
     if result.kind == "constant":
         readers = dict.fromkeys(side.results[reader].op for reader in side.execution.readers[number])
@@ -199,6 +200,8 @@ def _verdict(
 ) -> Row:
     """Returns error_class and origin_id of a row, and the message of a beginning."""
     number = origins.of(left, right)
+    if match is not None and alignment.is_missing(match):
+        return {"message": NOT_KNOWN}
     if number is None or (match is not None and match.agrees):
         return {"error_class": "clean"} if match is not None and match.agrees else {}
     event = alignment.events[number]

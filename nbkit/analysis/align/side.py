@@ -21,6 +21,16 @@ FEW_ELEMENTS = 2
 HUGE = 5_000.0
 
 
+# Nobody knows what is in results of these without values: memory that is not written to, a workspace of a kernel.
+UNINITIALISED = frozenset(
+    "empty empty_like empty_strided empty_permuted new_empty new_empty_strided mkldnn_rnn_layer".split()
+)
+
+
+def _packet(op: str | None) -> str:
+    return str(op).removeprefix("aten.").partition(".")[0]
+
+
 def _differ(known: Features) -> bool:
     """Returns whether elements are of more than two values; of recorded tensors whether they are not one."""
     return known.distinct > FEW_VALUES if known.distinct else known.min < known.max
@@ -78,6 +88,20 @@ class Side:
     def is_passing(self) -> list[bool]:
         """Returns whether the result holds what its op reads: views, casts, copies."""
         return [does in PASSING and bool(result.sources) for does, result in zip(self.does, self.results, strict=True)]
+
+    @cached_property
+    def is_blank(self) -> list[bool]:
+        """Returns whether a result has nothing to compare: no element, or memory that nothing was written to yet."""
+        found: list[bool] = []
+        for number, result in enumerate(self.results):
+            is_unwritten = result.kind == "op" and result.features is None and _packet(result.op) in UNINITIALISED
+            is_view = result.features is None and self.is_passing[number] and found[result.sources[0]]
+            found.append(not self.numel[number] or is_unwritten or is_view)
+        return found
+
+    def is_missing(self, number: int) -> bool:
+        """Returns whether nothing but statistics is known of a result: its values were not kept, or not recorded."""
+        return self.results[number].features is not None and self.execution.value(number) is None
 
     @cached_property
     def is_main(self) -> list[bool]:

@@ -5,7 +5,7 @@ from math import inf
 
 from nbkit.analysis.graph_match.locations import Locations
 from nbkit.analysis.graph_match.operands import attention_operands
-from nbkit.analysis.graph_match.pairs import Groups, Pairs, groups, if_single, in_order
+from nbkit.analysis.graph_match.pairs import Groups, Pairs, groups, if_as_many, if_single, in_order
 from nbkit.analysis.graph_match.side import Node, Shape, Side
 
 # So many pieces stand before the names of one side and not before those of the other, such as "model.".
@@ -23,6 +23,7 @@ class ParameterMatcher:
     def __init__(self, left: Side, right: Side, locations: Locations) -> None:
         self._sides, self._locations = (left, right), locations
         self._lefts, self._rights = _in_order_of_use(left), _in_order_of_use(right)
+        self._ranks = _most_axes(left), _most_axes(right)
         self.pairs = Pairs()
         self._pair(_best_prefix(self._lefts, self._rights), in_order, "name")
         self._operands = attention_operands(left), attention_operands(right)
@@ -32,9 +33,11 @@ class ParameterMatcher:
         by_shape = self._by_turned_shape if is_turned else self._by_shape
         self._pair(by_shape, if_single, "shape")
         self._pair(lambda side, node: self._with_readers(by_shape(side, node), side, node), if_single, "structure")
-        self._pair(by_shape, in_order, "structure")
-        self._pair(self._by_sizes, in_order, "structure")
-        self._pair(lambda side, node: _sizes(node.shape), if_single, "shape")
+        # Without ops there is no order of use: of more on one side than on the other nothing says which is which.
+        several = in_order if left.has_ops or right.has_ops else if_as_many
+        self._pair(by_shape, several, "structure")
+        self._pair(self._by_sizes, several, "structure")
+        self._pair(self._by_sizes_anywhere, if_single, "shape")
         self.is_transposed = self._most_are_turned()
 
     def _most_are_turned(self) -> bool:
@@ -86,13 +89,16 @@ class ParameterMatcher:
 
     def _by_shape(self, side: int, node: Node) -> Hashable | None:
         location = self._location(side, node)
-        return None if location is None or node.shape is None else (location, node.kind, _without_ones(node.shape))
+        role = self._role(side, node)
+        return (
+            None if location is None or node.shape is None else (location, node.kind, _without_ones(node.shape), role)
+        )
 
     def _by_turned_shape(self, side: int, node: Node) -> Hashable | None:
         key = self._by_shape(side, node)
         if side == 1 or key is None or node.shape is None or not is_weight(self._sides[side], node):
             return key
-        return (self._location(side, node), node.kind, node.shape[::-1])
+        return (self._location(side, node), node.kind, node.shape[::-1], self._role(side, node))
 
     def _with_readers(self, key: Hashable | None, side: int, node: Node) -> Hashable | None:
         """Returns the key with what the node's readers do, and what reads these: a gate goes into an activation."""
@@ -103,13 +109,36 @@ class ParameterMatcher:
 
     def _by_sizes(self, side: int, node: Node) -> Hashable | None:
         location, sizes = self._location(side, node), _sizes(node.shape)
-        return None if location is None or sizes is None else (location, node.kind, sizes)
+        return None if location is None or sizes is None else (location, node.kind, sizes, self._role(side, node))
+
+    def _by_sizes_anywhere(self, side: int, node: Node) -> Hashable | None:
+        sizes = _sizes(node.shape)
+        return None if sizes is None else (sizes, self._role(side, node))
+
+    def _role(self, side: int, node: Node) -> Hashable | None:
+        """Returns what it is to the module that holds it, where no op of either graph reads it: null where one may.
+
+        A bias beside a matrix is another thing than the gain or the bias of a norm, whatever their shapes.
+        """
+        if self._sides[0].has_ops or self._sides[1].has_ops:
+            return None
+        name = (node.name or "").rpartition(".")[2]
+        return self._ranks[side].get(node.module, 0), name == "bias", is_weight(self._sides[side], node)
 
     def _location(self, side: int, node: Node) -> int | None:
         """Returns where it is, or where it is used first: some sources name parameters apart from what uses them."""
         location = self._locations.of(side, node)
         uses = self._sides[side].uses(node.node_id) if location is None else []
         return self._locations.of(side, self._sides[side].nodes[uses[0]]) if uses else location
+
+
+def _most_axes(side: Side) -> dict[str | None, int]:
+    """Returns by module how many axes what it holds has at most: 1 of a norm, 2 of a linear layer."""
+    found: dict[str | None, int] = {}
+    for node in side.nodes.values():
+        if node.is_state and node.shape is not None:
+            found[node.module] = max(found.get(node.module, 0), len(node.shape))
+    return found
 
 
 def is_weight(side: Side, node: Node) -> bool:

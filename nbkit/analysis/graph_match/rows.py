@@ -66,9 +66,18 @@ class MatchedGraphs:
             is_turned = self.is_transposed and left.is_state and is_weight(self.left, left)
             row["relation"] = relation_of(left, right, is_turned=is_turned)
             row["message"] = difference(left, right, is_turned=is_turned)
+            if row["relation"] == "same" and self._is_of_shape_alone(left, row["evidence"]):
+                row["relation"] = "other"
         elif level == "op" and (alone := left or right):
             row["relation"] = ALONE.get(alone.does)
         return row
+
+    def _is_of_shape_alone(self, left: Node, evidence: str | None) -> bool:
+        """Returns whether nothing but shapes pairs a parameter or the parts that hold it: no path, no op."""
+        if not left.is_state or self.left.has_ops or self.right.has_ops:
+            return False
+        by_part = self.parts.evidence.get(left.part) if left.part is not None else None
+        return evidence != "name" or by_part == "shape"
 
 
 def role_around(side: Side, node: Node) -> str | None:

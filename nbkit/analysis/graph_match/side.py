@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import pandas as pd
 
@@ -77,6 +78,11 @@ class Side:
     def sources(self, node: int) -> list[int]:
         """Returns what the node reads, through casts, views and copies."""
         return [self._origin(source) for source in self.inputs[node]]
+
+    @cached_property
+    def has_ops(self) -> bool:
+        """Returns whether something is computed: a tree of modules only holds parameters."""
+        return any(node.kind == "op" for node in self.nodes.values())
 
     def uses(self, node: int) -> list[int]:
         """Returns nodes that read what the node gives, through casts, views and copies, in their order."""

@@ -14,9 +14,13 @@ def compare_values(left: Trace, right: Trace) -> pd.DataFrame:
 
     Ops are aligned by phase, model, module path, name, shapes and parameters; between those by module and name
     whatever the overload; and last by what gives the same shapes there. What only one run has (casts, another kernel)
-    keeps its row. Where most ops of either run are in modules that the other one lacks, as of two implementations of
-    one model, ops with the same values are pairs (evidence "values"), whatever their modules; results that differ in
-    between mean nothing there, unless what comes of them differs to the end of both runs.
+    keeps its row. It is a difference of the ops, not of values, as long as every result that both runs have agrees that
+    comes of it and that no further op of its phase reads: outputs, gradients, updated parameters and states of an
+    optimizer. What differs in between is then no pair.
+
+    Where most ops of either run are in modules that the other one lacks, as of two implementations of one model, ops
+    with the same values are pairs (evidence "values"), whatever their modules; results that differ in between mean
+    nothing there, unless what comes of them differs to the end of both runs.
 
     Compared are the statistics of what each op reads and gives: it injects a difference if its results differ by more
     than its inputs and dtypes explain (see nbkit/divergence/spread.py), and inherits one that its inputs have already.

@@ -27,9 +27,13 @@ from nbkit.trace.trace import Trace
 
 
 class AuditObserver(Observer):
-    """Follows the models and optimizers given, else those that run."""
+    """Follows the models and optimizers given, else those that run.
 
-    def __init__(self, models: Sequence[nn.Module], optimizers: Sequence[Any]) -> None:
+    `has_steps` says that optimizers step elsewhere in the steps of which some are recorded.
+    """
+
+    def __init__(self, models: Sequence[nn.Module], optimizers: Sequence[Any], *, has_steps: bool = False) -> None:
+        self.has_steps = has_steps
         self.given = tuple(models)
         self.given_optimizers = tuple(optimizers)
         self.audited: list[AuditedModel] = []
@@ -70,6 +74,7 @@ class AuditObserver(Observer):
         with isolated():
             self.met_activations = self.activations.activations(op_ids)
             self.repeated_draws = self.optimizers.draws.ops(op_ids)
+            self.passes = self.optimizers.passes.passes(op_ids)
         return {}, {}
 
     def completed(self, frames: Frames, meta: Meta) -> tuple[Frames, Meta]:
@@ -100,13 +105,15 @@ class AuditObserver(Observer):
             inner=frozenset(label for model, label in zip(self.audited, labels, strict=True) if model.is_inner),
             steps=self.optimizers.steps,
             idle_steps=self.optimizers.idle_steps,
-            optimizers=max(1, len(self.optimizers.stepped)),
+            has_steps=self.has_steps,
+            optimizers=tuple(self.optimizers.stepped.values()),
             clips=tuple(self.optimizers.clips.noted),
             copies=copies,
             histories=self._histories(labels),
             alive=self._alive(),
             unset_statistics=self._unset(labels),
             repeated_draws=self.repeated_draws,
+            passes=self.passes,
         )
         meta = {**meta, "optimizer_steps": self.optimizers.steps, "skipped_steps": len(self.optimizers.skips)}
         return with_findings({**frames, "parameters": parameters}, audit_findings(audit)), meta
@@ -175,4 +182,12 @@ class AuditObserver(Observer):
 
     def forget(self) -> None:
         self.audited.clear()
-        del self.recording, self.modules, self.optimizers, self.activations, self.met_activations, self.repeated_draws
+        del (
+            self.recording,
+            self.modules,
+            self.optimizers,
+            self.activations,
+            self.met_activations,
+            self.repeated_draws,
+            self.passes,
+        )

@@ -15,10 +15,10 @@ class opaudit(Recorder):  # noqa: N801  a context manager is named like the func
 
     The trace is that of `optrace`, and what runs inside computes the same bits as without it. `parameters` has a row
     for each parameter and buffer: whether an optimizer holds it, which gradient it got, how far it moved. `findings`
-    has a row for each thing that is wrong: parameters without a gradient and the op that cuts the graph, parameters
-    that no optimizer holds, gradients that are zero, vanish, hold NaN or are added to those of the step before,
-    updates that rounding loses, steps that a GradScaler skips, dropout in eval mode. Record whole steps: forward,
-    backward, optimizer.
+    has a row for each thing that is wrong: parameters without a gradient and the op that cuts the graph, gradients that
+    no step uses, parameters that no optimizer holds, gradients that are zero, vanish, hold NaN or are added to those of
+    the step before, updates that rounding loses, steps that a GradScaler skips, dropout in eval mode. Record whole
+    steps: forward, backward, optimizer.
 
     Args:
         model: the model, or several in a list, to look at; without it those that run inside.

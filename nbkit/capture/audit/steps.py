@@ -12,6 +12,7 @@ from torch.optim import Optimizer
 from nbkit.capture.audit.clipping import Clips
 from nbkit.capture.audit.measures import measured_gradient
 from nbkit.capture.audit.models import AuditedModel, Held, Update, storage_of
+from nbkit.capture.audit.passes import Passes, span
 from nbkit.capture.raw.recording import Recording
 from nbkit.capture.replay.isolated import timed_isolated
 from nbkit.capture.step.optimizer_events import OptimizerEvents
@@ -28,17 +29,20 @@ class OptimizerAudit:
         self.skips: list[Skip] = []
         self.steps = 0  # done ones
         self.idle_steps = 0  # those of which no parameter had a gradient
-        self.stepped: set[int] = set()  # ids of optimizers
+        self.stepped: dict[int, str] = {}  # types of optimizers, by id
         self.clips = Clips(recording)
         self.draws = RepeatedDraws(recording)
+        self.passes = Passes(recording, lambda: (held.tensor for _, held in self.parameters()))
         self.events = OptimizerEvents(self._isolated, self._met, self._skipped, self.clips.before_scaler_steps)
 
     def install(self) -> None:
         self.events.install()
         self.clips.install()
+        self.passes.install()
         self.draws.begin()
 
     def remove(self) -> None:
+        self.passes.remove()
         self.events.remove()
         self.clips.remove()
 
@@ -50,19 +54,20 @@ class OptimizerAudit:
 
     def _met(self, optimizer: Any, has_closure: bool) -> None:
         self.steps += 1
-        self.stepped.add(id(optimizer))
+        self.stepped[id(optimizer)] = type(optimizer).__name__
+        self.passes.stepped()
         self.draws.after()
         self._note(optimizer, True, has_closure)
 
     def _skipped(self, optimizer: Any, scale: Any) -> None:
+        self.passes.stepped()
         number = None if scale is None else float(scale)
         self.skips.append(Skip(self.recording.step, type(optimizer).__name__, number))
         self._note(optimizer, False, False)
 
     def _note(self, optimizer: Any, is_done: bool, has_closure: bool) -> None:
         """Notes what this step met: the gradients that it uses, and those of others that were not seen yet."""
-        if not any(known() is optimizer for known in self.known):
-            self.known.append(ref(optimizer))
+        self._know(optimizer)
         groups = groups_of(optimizer)
         used = [one.grad for group in getattr(optimizer, "param_groups", []) for one in group["params"]]
         self.idle_steps += is_done and all(gradient is None for gradient in used)
@@ -80,6 +85,10 @@ class OptimizerAudit:
             elif gradient is not None and followed.other is None:
                 followed.other = measured_gradient(gradient)
 
+    def _know(self, optimizer: Any) -> None:
+        if not any(known() is optimizer for known in self.known):
+            self.known.append(ref(optimizer))
+
     def parameters(self) -> Iterator[tuple[AuditedModel, Held]]:
         """Yields each parameter once, by its first name in the first model that has it."""
         seen: set[int] = set()
@@ -90,8 +99,11 @@ class OptimizerAudit:
                     yield model, held
 
     def note_idle(self) -> None:
-        """Notes which parameters are held by optimizers that did not step: of those given, else of all there are."""
-        if not self.known:
+        """Notes which parameters are held by optimizers that did not step: of those given, else of all there are.
+
+        Where none is known, others are looked for only if gradients were cleared that no step used.
+        """
+        if not self.known and not any(one.is_cleared for one in self.passes.noted):
             return
         rest = [one for one in self.parameters() if not one[0].of(one[1].name).in_optimizer]
         optimizers = [optimizer for known in self.known if (optimizer := known()) is not None]
@@ -101,6 +113,7 @@ class OptimizerAudit:
             groups = groups_of(optimizer)
             for model, held in rest:
                 if (group := groups.get(id(held.tensor))) is not None:
+                    self._know(optimizer)
                     followed = model.of(held.name)
                     followed.in_optimizer = True
                     followed.note_rates(group.get("lr"), group.get("weight_decay"))
@@ -126,18 +139,13 @@ class RepeatedDraws:
 
     def ops(self, op_ids: np.ndarray) -> list[range]:
         """Returns the ops between each two such steps; `op_ids` holds one per row of recording.ops."""
-        return [_span(op_ids[rows.start : rows.stop]) for rows in self.repeated]
+        return [span(op_ids[rows.start : rows.stop]) for rows in self.repeated]
 
     def _rows(self) -> int:
         return self.recording.ops.row_count
 
     def _state(self) -> bytes:
         return bytes(torch.get_rng_state().numpy())
-
-
-def _span(op_ids: np.ndarray) -> range:
-    there = op_ids[op_ids >= 0]
-    return range(int(there.min()), int(there.max()) + 1) if len(there) else range(0)
 
 
 def groups_of(optimizer: Any) -> dict[int, dict[str, Any]]:

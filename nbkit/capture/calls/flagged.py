@@ -25,7 +25,7 @@ def flagged_calls(trace: Trace) -> frozenset[tuple[str, int]]:
     if "findings" in frames:
         flagged |= {op_id for text in frames["findings"]["evidence"] for op_id in json.loads(text).get("op_ids", ())}
     ops = frames["ops"]
-    aten = ops[(ops["level"] == "aten") & (ops["thread"] == 0)]
+    aten = ops[ops["level"] == "aten"]
     numbers = pd.Series(aten.groupby("op", sort=False).cumcount().to_numpy(), index=aten["op_id"])
     return frozenset((aten["op"].loc[op_id], int(numbers[op_id])) for op_id in flagged if op_id in numbers.index)
 

@@ -92,10 +92,9 @@ class BuiltCall:
         return self.results[number]
 
     def _place(self, text: Any) -> torch.device:
-        recorded = torch.device(text)
-        if self.device is None or (recorded.type == "cpu" and not self.is_on_cpu):
-            return recorded
-        return self.device
+        # torch may not know a device that another one stands in for: its plugin is not there.
+        is_cpu = str(text).partition(":")[0] == "cpu"
+        return torch.device(text) if self.device is None or (is_cpu and not self.is_on_cpu) else self.device
 
     def _on_device(self, value: Any) -> Any:
         """Returns an argument as JSON data with the device that stands in."""

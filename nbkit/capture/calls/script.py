@@ -16,7 +16,7 @@ from nbkit.errors import NbkitError
 from nbkit.numerics.difference_patterns import pattern_text
 from nbkit.schema import DIFFS
 from nbkit.trace.captured_calls import captured_call
-from nbkit.trace.captured_values import CapturedCall, CapturedTensor
+from nbkit.trace.captured_values import CapturedCall, CapturedTensor, contiguous
 from nbkit.trace.trace import Trace
 
 # Inputs up to so many bytes stand in the script itself.
@@ -95,7 +95,7 @@ def tensor(dtype, shape, stride, text):
 def _embedded(tensor: CapturedTensor) -> list[str]:
     made = tensor_of(tensor)
     # Only what lies in memory otherwise than row by row needs to be laid out; expanded elements stay written out.
-    is_plain = made.is_contiguous() or 0 in made.stride()
+    is_plain = made.stride() == contiguous(made.shape) or 0 in made.stride()
     stride = None if is_plain else tuple(made.stride())
     text = base64.b64encode(tensor.data).decode("ascii")
     lines = [text[start : start + LINE] for start in range(0, len(text), LINE)] or [""]

@@ -16,6 +16,7 @@ from nbkit.capture.replay.copies import all_tensors, tensors_in
 from nbkit.capture.replay.op_traits import UNINITIALISED, OpTraits, written_tensors
 from nbkit.errors import first_line
 from nbkit.trace.calls.layout import Record
+from nbkit.trace.captured_values import contiguous
 
 # They overwrite their first argument without reading it.
 OVERWRITING = frozenset(
@@ -186,7 +187,8 @@ class CallTaker:
         if tensor.numel() and offset < 0:
             raise NotCapturedError("its result lies outside of what it was given of a large storage")
         entry: Record = {"storage": number}
-        if not tensor.is_contiguous():
+        # Kernels choose by the strides of dimensions of size 1, too, which is_contiguous() passes over.
+        if tensor.stride() != contiguous(tensor.shape):
             entry["stride"] = list(tensor.stride())
         if tensor.numel() and offset:
             entry["offset"] = offset

@@ -14,15 +14,17 @@ import torch
 from torch import Tensor
 from torch._C import DisableTorchFunction, _len_torch_dispatch_stack
 
+from nbkit.capture.check.hidden import Held
 from nbkit.capture.check.local_ops import LocalOps
+from nbkit.capture.check.masks import MOVING, is_given
 from nbkit.capture.check.memory import Memory, storage_of, stored
-from nbkit.capture.check.origins import BadTensor, from_outside, origin_of, underflow_of, unwritten
-from nbkit.capture.check.values import is_float, is_readable, largest, smallest_normal, values_of
+from nbkit.capture.check.origins import BadTensor, from_outside, origin_of, underflow_of, unwritten, visible_results
+from nbkit.capture.check.values import infinities, is_float, is_readable, largest, smallest_normal
 from nbkit.capture.raw.native_registry import NativeRegistry
 from nbkit.capture.raw.recording import Recording
 from nbkit.capture.replay.copies import all_tensors, tensors_in
 from nbkit.capture.replay.isolated import timed_isolated
-from nbkit.capture.replay.op_traits import UNINITIALISED, OpTraits, traits_of, written_tensors
+from nbkit.capture.replay.op_traits import OVERWRITING, UNINITIALISED, OpTraits, traits_of, written_tensors
 from nbkit.errors import NonFiniteError
 from nbkit.schema.message import Message
 
@@ -30,21 +32,8 @@ from nbkit.schema.message import Message
 MOST_RERUNS = 500
 # A mean above it shows that not all of the values have underflowed.
 LEAST_MEAN = {dtype: smallest_normal(dtype) for dtype in (torch.float64, torch.float32, torch.bfloat16, torch.float16)}
-# In-place ops that do not read what they write to.
-OVERWRITING = frozenset(
-    "copy_ fill_ zero_ normal_ uniform_ bernoulli_ random_ exponential_ geometric_ cauchy_ log_normal_ eye_".split()
-)
 VALUELESS = "tensors without values (meta, fake)"
 MANY_RERUNS = "results of zeros not looked at for underflow: more than 500 in this recording"
-
-
-# Where the -Inf of a mask is at home: what hides scores and reads what is left, and what only moves values.
-MASKING = frozenset(
-    "add add_ where masked_fill masked_fill_ minimum maximum max amax logsumexp _softmax _log_softmax".split()
-)
-MOVING = frozenset(
-    "clone _to_copy copy_ cat stack index index_select gather repeat triu tril constant_pad_nd roll flip".split()
-)
 
 
 class Checker:
@@ -53,6 +42,7 @@ class Checker:
     def __init__(self, recording: Recording, stop: bool) -> None:
         self.recording, self.stop = recording, stop
         self.bad: list[BadTensor] = []
+        self.held: list[Held] = []
         self.checked = self.propagated = self.reruns = 0
         self.error: NonFiniteError | None = None
         self.skipped: Counter[str] = Counter()
@@ -202,38 +192,62 @@ class Checker:
         # What else it returns is memory for its backward op: log_alpha of the CTC loss holds -Inf by definition.
         notes = range(len(made))[traits.values :] if traits.values is not None else range(0)
         made += [tensor for tensor in written if not any(tensor is result for result in made)]
-        first_finding = None
+        first_finding, reported = None, len(self.bad)
         for position, tensor in enumerate(made):
             if not is_readable(tensor):
                 if is_float(tensor) and tensor.numel():
                     self.skipped[VALUELESS] += 1
                 continue
             self.checked += 1
-            greatest = largest(tensor)
+            greatest, finding = largest(tensor), None
             if isfinite(greatest):
-                self._remember_part(tensor, written)
-                if greatest < smallest_normal(tensor.dtype) and not written and not traits.is_random:
+                self._remember_part(tensor)
+                if greatest < smallest_normal(tensor.dtype) and not written and not self._is_unseen(traits, position):
                     finding = self._underflow(traits, args, kwargs, tensor, position)
-                    first_finding = first_finding or finding
-                continue
-            if position in notes:
-                self.memory.note(stored(tensor), False)
-                continue
-            finding = origin_of(traits, args, kwargs, written, tensor, position) if was_finite else None
-            if finding is None:
-                self.propagated += 1
-                if self._look_outside(traits, args, kwargs, written) and traits.packet in MOVING and not written:
-                    continue  # a mask still, which is nobody's result
             else:
-                self._add(finding)
-                first_finding = first_finding or finding
-            self.memory.note(stored(tensor), False)
+                self.held.append(Held(self.recording.ops.row_count, position, *infinities(tensor)))
+                if position in notes:
+                    self.memory.note(stored(tensor), False)
+                    continue
+                is_explained = not was_finite or any(bad.kind == "input" for bad in self.bad[reported:])
+                finding = self._begun(traits, args, kwargs, written, tensor, position, is_explained)
+            first_finding = first_finding or finding
         return first_finding
 
-    def _remember_part(self, tensor: Tensor, written: list[Tensor]) -> None:
+    def _begun(
+        self,
+        traits: OpTraits,
+        args: Any,
+        kwargs: Any,
+        written: list[Tensor],
+        tensor: Tensor,
+        position: int,
+        is_explained: bool,
+    ) -> BadTensor | None:
+        """Returns what began with a result that is not finite; None if it came in, or was there."""
+        finding = None if is_explained else origin_of(traits, args, kwargs, written, tensor, position)
+        has_mask = came_in = False
+        if finding is None or finding.kind == "nan":  # an Inf that came in explains a NaN, too
+            has_mask, came_in = self._look_outside(traits, args, kwargs, written)
+        if finding is None or came_in:
+            self.propagated += 1
+            finding = None
+            if has_mask and not came_in and traits.packet in MOVING and not written:
+                return None  # a mask still, which is nobody's result
+        else:
+            self._add(finding)
+        self.memory.note(stored(tensor), False)
+        return finding
+
+    def _remember_part(self, tensor: Tensor) -> None:
         """Notes that what was written is finite; so is the storage if all of it was written or the rest was finite."""
-        is_whole = tensor.numel() * tensor.element_size() == tensor.untyped_storage().nbytes() if written else True
-        self.memory.note(stored(tensor), is_whole or self.memory.was_finite(stored(tensor)) is not False)
+        part = stored(tensor)
+        storage = storage_of(part)
+        is_whole = storage is None or part.numel() * part.element_size() == storage.nbytes()
+        self.memory.note(part, is_whole or self.memory.was_finite(part) is not False)
+
+    def _is_unseen(self, traits: OpTraits, position: int) -> bool:
+        return traits.is_random or position >= visible_results(traits.func)
 
     def _underflow(self, traits: OpTraits, args: Any, kwargs: Any, tensor: Tensor, position: int) -> BadTensor | None:
         if not any(is_readable(tensor) for tensor in all_tensors(args, kwargs)):
@@ -250,39 +264,27 @@ class Checker:
         self.bad.append(finding)
         return finding
 
-    def _look_outside(self, traits: OpTraits, args: Any, kwargs: Any, written: list[Tensor]) -> bool:
-        """Reports non-finite inputs that no recorded op made, each storage once; returns whether one is a mask."""
-        has_mask, tensors = False, all_tensors(args, kwargs)
+    def _look_outside(self, traits: OpTraits, args: Any, kwargs: Any, written: list[Tensor]) -> tuple[bool, bool]:
+        """Reports non-finite inputs that no recorded op made, each storage once.
+
+        Returns whether one is a mask, which is not reported, and whether one is reported.
+        """
+        has_mask, reported, tensors = False, len(self.bad), all_tensors(args, kwargs)
         overwritten = {storage_of(stored(tensor)) for tensor in written}
         for position, tensor in enumerate(tensors):
-            # One without dimensions is a number that somebody wrote, such as torch.tensor(-inf).
-            if not is_readable(tensor) or tensor.dim() == 0 or storage_of(stored(tensor)) in overwritten:
+            if not is_readable(tensor) or storage_of(stored(tensor)) in overwritten:
                 continue
             known = self.memory.was_finite(stored(tensor))
             if known is False or isfinite(largest(tensor)):
                 continue
-            if known is None and hides(traits, len(tensors)) and is_mask(tensor):
+            if (known is None or tensor.dim() == 0) and is_given(traits, tensor, len(tensors)):
                 has_mask = True
                 continue
             self._add(unwritten(tensor, position) if known else from_outside(tensor, position))
             self.memory.note(stored(tensor), False)
-        return has_mask
+        return has_mask, len(self.bad) > reported
 
 
 def asks_before(traits: OpTraits) -> bool:
     """Returns whether it matters what was in the memory that an op writes to."""
     return bool(traits.written or traits.written_names) and traits.packet not in OVERWRITING and not traits.is_out
-
-
-def hides(traits: OpTraits, tensors: int) -> bool:
-    """Returns whether an op with so many tensors may read the -Inf of a mask."""
-    packet = traits.packet
-    return packet in MOVING or (packet in MASKING and (tensors > 1 or not packet.startswith("add")))
-
-
-def is_mask(tensor: Tensor) -> bool:
-    """Returns whether all that is not finite in a tensor is -Inf, as in what is added to scores to mask some."""
-    if tensor.requires_grad or not tensor.is_floating_point():
-        return False
-    values = values_of(tensor)
-    return not bool(torch.isnan(values).any()) and not bool(torch.isposinf(values).any())

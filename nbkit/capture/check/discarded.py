@@ -34,6 +34,7 @@ class Dataflow:
         self.position = tensors["position"].to_numpy()
         self.is_output = (tensors["role"] == "output").to_numpy()
         self.is_integer = tensors["dtype"].str.match(r"u?int|bool").to_numpy(dtype=bool)
+        self.size_bytes = tensors["size_bytes"].fillna(0).to_numpy(dtype=np.int64)
         self.requires_grad = tensors["requires_grad"].to_numpy()
         self.by_storage = np.argsort(self.storage, kind="stable")
         self.in_order = self.storage[self.by_storage]
@@ -43,7 +44,7 @@ class Dataflow:
 
         `doubtful` are the ops at which something else goes wrong: what they make of the result is a finding.
         """
-        rows = self._rows(op_id)
+        rows = self.rows(op_id)
         made = rows[self.is_output[rows] & (self.position[rows] == position)]
         if len(made) != 1 or self.requires_grad[rows].any():
             return False
@@ -72,7 +73,7 @@ class Dataflow:
         if storage < 0 or storage in self.alive:
             return None
         users = []
-        for op in self._met_by(storage, since):
+        for op in self.met_by(storage, since):
             results = None if op in doubtful else self._carried_on(op)
             if results is None:
                 return None
@@ -82,7 +83,7 @@ class Dataflow:
 
     def _carried_on(self, op_id: int) -> set[int] | None:
         """Returns the storages of results that still hold the values, none after a cast; None if it does other work."""
-        rows, op = self._rows(op_id), traits(self.names[op_id])
+        rows, op = self.rows(op_id), traits(self.names[op_id])
         results = rows[self.is_output[rows]]
         if self.requires_grad[rows].any() or not len(results):
             return None
@@ -93,24 +94,31 @@ class Dataflow:
             return None
         return set(self.storage[results].tolist())
 
-    def _rows(self, op_id: int) -> np.ndarray:
+    def results(self, op_id: int) -> np.ndarray:
+        """Returns the rows of what an op made or wrote to."""
+        rows: np.ndarray = self.rows(op_id)
+        found: np.ndarray = rows[self.is_output[rows]]
+        return found
+
+    def rows(self, op_id: int) -> np.ndarray:
+        """Returns the rows of the tensors that an op met."""
         return np.arange(*np.searchsorted(self.op_id, [op_id, op_id + 1]))
 
-    def _met_by(self, storage: int, since: int) -> Iterator[int]:
+    def met_by(self, storage: int, since: int) -> Iterator[int]:
         """Yields the ops after `since` that read or write a storage, in call order."""
         start, end = np.searchsorted(self.in_order, [storage, storage + 1])
         ops = np.unique(self.op_id[self.by_storage[start:end]])
         yield from ops[ops > since].tolist()
 
 
-def discarded(bad: pd.DataFrame, ops: pd.DataFrame, tensors: pd.DataFrame, alive: set[int]) -> np.ndarray:
+def discarded(bad: pd.DataFrame, ops: pd.DataFrame, flow: Dataflow) -> np.ndarray:
     """Returns of each bad tensor whether it is an Inf that the step throws away."""
     is_inf = (bad["kind"] == "inf") & (bad["nan_count"] == 0)
     thrown_away: np.ndarray = is_inf.to_numpy(dtype=bool, copy=True)
     if not thrown_away.any():
         return thrown_away
     thrown_away &= ~ops["phase"].isin(NEEDED_IN).to_numpy()[bad["op_id"].to_numpy()]
-    flow, doubtful = Dataflow(ops, tensors, alive), set(bad["op_id"][~thrown_away].tolist())
+    doubtful = set(bad["op_id"][~thrown_away].tolist())
     for row in np.flatnonzero(thrown_away):
         op_id, position = bad["op_id"].iloc[row], bad["position"].iloc[row]
         thrown_away[row] = flow.is_discarded(int(op_id), int(position), doubtful)

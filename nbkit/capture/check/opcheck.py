@@ -8,7 +8,8 @@ import numpy as np
 import pandas as pd
 
 from nbkit.capture.check.checker import Checker
-from nbkit.capture.check.discarded import discarded
+from nbkit.capture.check.discarded import Dataflow, discarded
+from nbkit.capture.check.hidden import Held, hidden
 from nbkit.capture.frames.tensor_rows import dtype_text, sizes_text
 from nbkit.capture.raw.recording import Recording
 from nbkit.capture.recorder.needs import check_threads
@@ -37,7 +38,8 @@ class opcheck(Recorder):  # noqa: N801  a context manager is named like the func
     though all that went in was finite, results that fell below what their dtype can hold; and one for each tensor that
     came in with NaN or Inf, or lies in memory that was never filled. Ops that only pass them on are counted in
     `meta["propagated_ops"]`. Expected NaN/Inf constants, such as the -inf of an attention mask, made in the step or
-    before, are no finding, nor is an Inf of which the step makes nothing but integers (`meta["discarded_ops"]`).
+    before, are no finding, nor is what nothing keeps: a NaN or an Inf that a formula of torch masks, or an Inf of which
+    the step makes nothing but integers (`meta["discarded_ops"]`).
     `nbkit.producers(trace, op_id)` tells where the inputs came from.
 
     Args:
@@ -91,6 +93,9 @@ class CheckObserver(Observer):
                 "shape": [sizes_text(bad.shape) for bad in met],
             }
         )
+        self.held = [
+            each._replace(op=int(op_ids[each.op])) for each in self.checker.held if met and each.op < len(op_ids)
+        ]
         for reason, count in self.checker.skipped.items():
             self.recording.skip(f"not looked at: {reason}", count)
         self._say_where(ops, rows)
@@ -108,9 +113,11 @@ class CheckObserver(Observer):
     def completed(self, frames: Frames, meta: Meta) -> tuple[Frames, Meta]:
         bad, ops, tensors = self.bad, frames["ops"], frames["tensors"]
         if not meta["filtered_ops"]:  # else nobody knows what became of a result
-            alive = self.recording.registry.live_storages()
-            thrown_away = discarded(bad, ops, tensors, alive)
-            bad = bad[~thrown_away].reset_index(drop=True)
+            thrown_away = np.zeros(len(bad), dtype=bool)
+            if len(bad):
+                flow = Dataflow(ops, tensors, self.recording.registry.live_storages())
+                thrown_away = discarded(bad, ops, flow) | hidden(bad, ops, flow, self.held)
+            bad = bad[~(thrown_away | recomputed(bad, ops, tensors, self.held))].reset_index(drop=True)
             meta = {**meta, "discarded_ops": int(thrown_away.sum())}
         if bad.empty:  # as of nearly every step
             return with_findings(frames, FINDINGS.frame()), meta
@@ -123,7 +130,25 @@ class CheckObserver(Observer):
         return with_findings(frames, findings), meta
 
     def forget(self) -> None:
-        del self.recording, self.checker, self.native, self.bad
+        del self.recording, self.checker, self.native, self.bad, self.held
+
+
+def recomputed(bad: pd.DataFrame, ops: pd.DataFrame, tensors: pd.DataFrame, held: list[Held]) -> np.ndarray:
+    """Returns of each bad tensor whether a backward op read it as what its forward op had made, of this form, before.
+
+    Checkpointing computes it again, and ends that by an exception inside the last op, of which no result is seen.
+    """
+    told = np.zeros(len(bad), dtype=bool)
+    inputs = np.flatnonzero(bad["kind"] == "input")
+    if not len(inputs):
+        return told
+    held_at = pd.DataFrame({"op_id": [each.op for each in held], "position": [each.position for each in held]})
+    made = tensors[tensors["role"] == "output"].merge(held_at, on=["op_id", "position"])
+    forms = set(zip(made["op_id"], made["dtype"], made["shape"], strict=True))
+    forward = ops["forward_op_id"].fillna(-1).to_numpy(dtype=np.int64)[bad["op_id"].to_numpy(dtype=np.int64)]
+    for row in inputs:
+        told[row] = (forward[row], bad["dtype"].iloc[row], bad["shape"].iloc[row]) in forms
+    return told
 
 
 def with_names(bad: pd.DataFrame, ops: pd.DataFrame, tensors: pd.DataFrame) -> pd.DataFrame:

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 from functools import cache
-from math import isfinite, isinf, isnan
+from math import inf, isfinite, isinf, isnan
 from typing import Any
 
 import torch
@@ -10,8 +10,8 @@ from torch import Tensor
 
 from nbkit.capture.check.inputs import inputs_text, numbers_in, read_only
 from nbkit.capture.check.values import counts, first_true, is_float, largest, number_text, smallest_normal, values_of
-from nbkit.capture.replay.copies import all_tensors
-from nbkit.capture.replay.op_traits import OpTraits
+from nbkit.capture.replay.copies import all_tensors, mapped_call
+from nbkit.capture.replay.op_traits import OpTraits, traits_of
 from nbkit.capture.replay.reference import NoKernelError, Reference
 from nbkit.schema.message import Message, element
 
@@ -20,6 +20,20 @@ FILLING = frozenset(
     "full full_like new_full fill fill_ masked_fill masked_fill_ index_fill index_fill_ where scalar_tensor "
     "constant_pad_nd".split()
 )
+
+
+@cache
+def visible_results(func: Any) -> float:
+    """Returns how many of an op's results the step can see and use; the others are notes for its backward op.
+
+    That is given a gradient of each result but of those: aten.native_layer_norm_backward one, not of mean and rstd.
+    """
+    backward = getattr(torch.ops.aten, f"{func._opname.removesuffix('_forward')}_backward", None)
+    if backward is None or func.namespace != "aten":
+        return inf
+    arguments = getattr(backward, backward.overloads()[0])._schema.arguments
+    gradients = [arg for arg in arguments if arg.name.startswith("grad") and "Tensor" in str(arg.type)]
+    return len(gradients) or inf
 
 
 @cache
@@ -64,18 +78,60 @@ def origin_of(
         return None
     values = values_of(tensor)
     indices = first_true(torch.isnan(values) if nans else torch.isinf(values))
-    precise = None if nans or written else _exact(traits, args, kwargs, position)
-    wide = None if precise is None or precise.shape != values.shape else precise[tuple(indices)].item()
-    overflows = wide is not None and isfinite(abs(wide))
-    kind = "nan" if nans else "overflow" if overflows else "inf"
-    what = "NaN" if nans else "Inf"
-    if wide is not None and overflows:
-        ends_at = number_text(float(torch.finfo(tensor.dtype).max))
-        limit = f" does not fit ({_name(tensor)} ends at {ends_at})"
-        what = Message(what, " where ", element(number_text(wide)), limit)
+    kind, what = ("nan", "NaN") if nans else _infinite(traits, args, kwargs, written, tensor, position, indices)
     inputs = inputs_text(traits, args, kwargs, written, position, indices, values.shape)
     message = Message(*_how_many(nans or infs, values, what, indices), inputs)
     return BadTensor(kind, "output", position, tensor, message, nans, infs)
+
+
+def _infinite(
+    traits: OpTraits, args: Any, kwargs: Any, written: list[Tensor], tensor: Tensor, position: int, indices: list[int]
+) -> tuple[str, str]:
+    """Returns the rule for an Inf that an op made of finite inputs, and what is told of it."""
+    ends = f"({_name(tensor)} ends at {number_text(float(torch.finfo(tensor.dtype).max))})"
+    if written:
+        is_finite = _is_finite_exactly(traits, args, kwargs, written, indices)
+        return ("overflow", f"Inf where the exact result does not fit {ends}") if is_finite else ("inf", "Inf")
+    precise = _exact(traits, args, kwargs, position)
+    if precise is None or precise.shape != tensor.shape:
+        return "inf", "Inf"
+    exact_value = precise[tuple(indices)].item()
+    if not isfinite(abs(exact_value)):
+        return "inf", "Inf"
+    number = element(number_text(exact_value))
+    if abs(exact_value) > torch.finfo(tensor.dtype).max:
+        return "overflow", Message("Inf where ", number, f" does not fit {ends}")
+    return "overflow", Message(
+        "Inf where the exact result ", number, f" fits {ends}: the op overflows on its way to it"
+    )
+
+
+def _is_finite_exactly(traits: OpTraits, args: Any, kwargs: Any, written: list[Tensor], indices: list[int]) -> bool:
+    """Returns whether an op that has overwritten its input gives finite results of any; False where nobody knows.
+
+    What an elementwise op makes Inf of exactly is 0, 1 or -1, whatever else it is given: reciprocal, log1p, atanh.
+    """
+    function = _not_in_place(traits)
+    if function is None or len(written) != 1:
+        return False
+    results = [_exact(function, *_given(args, kwargs, written[0], number), 0) for number in (0, 1, -1)]
+    return all(
+        precise is not None and precise.shape == written[0].shape and isfinite(abs(precise[tuple(indices)].item()))
+        for precise in results
+    )
+
+
+def _not_in_place(traits: OpTraits) -> OpTraits | None:
+    """Returns the elementwise op that an in-place op is by its name and its overload, and that writes to nothing."""
+    packet = getattr(torch.ops.aten, traits.packet.removesuffix("_"), None)
+    is_alike = traits.packet.endswith("_") and traits.func.namespace == "aten" and packet is not None
+    function = getattr(packet, traits.func._overloadname, None) if is_alike else None
+    return traits_of(function) if function is not None and traits_of(function).is_pointwise else None
+
+
+def _given(args: Any, kwargs: Any, written: Tensor, number: float) -> tuple[Any, Any]:
+    """Returns the arguments of a call with a number in the place of a tensor's values."""
+    return mapped_call(args, kwargs, lambda each: torch.full_like(each, number) if each is written else each, {})
 
 
 def _how_many(bad: int, values: Tensor, what: str, indices: list[int]) -> tuple[str, ...]:

@@ -1,5 +1,7 @@
 """Reads a tensor's values: its greatest magnitude, its NaN and Inf, an element, its range."""
 
+from math import inf
+
 import torch
 from torch import Tensor
 from torch._subclasses import FakeTensor
@@ -46,6 +48,15 @@ def counts(tensor: Tensor) -> tuple[int, int]:
     """Counts how many of its values are NaN, and how many are Inf."""
     values = values_of(tensor)
     return int(torch.isnan(values).sum()), int(torch.isinf(values).sum())
+
+
+def infinities(tensor: Tensor) -> tuple[bool, bool]:
+    """Returns of a tensor that is not finite whether it holds an Inf, and whether it holds nothing worse than -Inf."""
+    values = values_of(tensor)
+    if values.is_complex():
+        return bool(torch.isinf(values).any()), False
+    low, high = values.amin().item(), values.amax().item()  # NaN if one is NaN
+    return (True, high < inf) if low == low else (bool(torch.isinf(values).any()), False)
 
 
 def first_true(mask: Tensor) -> list[int]:

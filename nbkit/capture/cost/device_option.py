@@ -13,6 +13,8 @@ from nbkit.devices.stored import load_device
 from nbkit.errors import OptionError
 
 THIS_MACHINE = "this machine"
+# Counts how often the rules changed by which bytes of a call are counted: what was measured by others does not hold.
+COUNTING = 2
 
 
 def device_of(value: str | Device) -> Device:
@@ -51,7 +53,7 @@ def current_device(name: str | None) -> torch.device:
 def calibration_path(device: torch.device) -> Path:
     """Returns the file of what was measured on a device of this machine, with this torch and number of threads."""
     threads = f"{torch.get_num_threads()}-threads" if device.type == "cpu" else "device"
-    key = f"{platform.node()}-{device.type}-{threads}-torch-{torch.__version__}"
+    key = f"{platform.node()}-{device.type}-{threads}-torch-{torch.__version__}-counting-{COUNTING}"
     return cache_folder() / "calibrated" / f"{re.sub('[^A-Za-z0-9.+-]', '_', key)}.json"
 
 

@@ -6,6 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from nbkit.capture.cost.fake.uncompiled import refuse_compiled
 from nbkit.capture.raw.patching import Patch
 from nbkit.capture.raw.recording import current_node
 
@@ -25,7 +26,9 @@ class EngineSums:
         patch = self.patch
 
         def _engine_run_backward(outputs: Any, *args: Any, **kwargs: Any) -> Any:
-            hooks = [node.register_hook(self._note) for node in _nodes(outputs)]
+            nodes = _nodes(outputs)
+            refuse_compiled(nodes)
+            hooks = [node.register_hook(self._note) for node in nodes]
             try:
                 return patch.before(outputs, *args, **kwargs)
             finally:

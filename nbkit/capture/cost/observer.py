@@ -100,7 +100,7 @@ class CostObserver(Observer):
         swap.install(self._swapping(swap))
         try:
             with (
-                self.conditions.around(self), self.kept, self.saved.hooks, self.sums, self.step.running(),
+                self.conditions.around(self), self.kept, self.saved.hooked(), self.sums, self.step.running(),
                 self.conditions.inside(self),
             ):  # fmt: skip
                 yield
@@ -177,7 +177,8 @@ class CostObserver(Observer):
         # Autograd computes gradients with its recording off, unless these are to have gradients themselves.
         if torch.is_grad_enabled() and torch._C._current_graph_task_id() != -1:
             self.recomputed.add(self._place())
-        self.costs.note(self._place(), func, args, kwargs, out)
+        into_zeros = func in INTO_ZEROS and _is_of_formula()
+        self.costs.note(self._place(), func, args, kwargs, out, is_in_place=into_zeros)
 
     def _note_made(self, out: Any) -> None:
         if isinstance(out, Tensor):
@@ -206,10 +207,8 @@ class CostObserver(Observer):
             **memory_frames(self.storages, ops, op_ids),
             "saved": saved_frame(self.saved.saved, ops, op_ids),
         }
-        assumed = self.step.assumed
-        notes = [f"{assumed} values that optimizers read were taken as 1."] if assumed else []
         meta = {} if self.device is None else {"cost_device": self.device.peaks()}
-        return frames, {"unknown_flops": self.costs.unknown(), "notes": notes, **meta}
+        return frames, {"unknown_flops": self.costs.unknown(), "notes": [*self.step.notes(), *self.saved.notes], **meta}
 
     def completed(self, frames: Frames, meta: Meta) -> tuple[Frames, Meta]:
         return {**frames, "module_costs": module_costs(frames["modules"], frames["costs"], frames["saved"])}, meta
@@ -220,7 +219,9 @@ class CostObserver(Observer):
         self.models = {label: root.module for label, root in zip(roots.labels(), roots.roots, strict=True)}
         for root in roots.roots:
             model = root.module()
-            for kind, tensors in ((PARAMETER, model.parameters()), (BUFFER, model.buffers())) if model else ():
+            for kind, tensors in (
+                ((PARAMETER, model.parameters()), (BUFFER, model.buffers())) if model is not None else ()
+            ):
                 for tensor in tensors:
                     if is_lazy(tensor):
                         continue

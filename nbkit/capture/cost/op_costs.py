@@ -41,12 +41,12 @@ class OpCosts:
         self.without_rule: dict[str, int] = {}
         self.traffic = Traffic()
 
-    def note(self, slot: int, func: OpOverload, args: Any, kwargs: Any, out: Any) -> None:
-        """Counts one call that returned `out`."""
+    def note(self, slot: int, func: OpOverload, args: Any, kwargs: Any, out: Any, *, is_in_place: bool = False) -> None:
+        """Counts one call that returned `out`; `is_in_place` says that a step without modes writes into the first."""
         flops, elementwise = self.rules.count(func, args, kwargs, out)
         if flops is None:
             self.without_rule[str(func)] = self.without_rule.get(str(func), 0) + 1
-        read, written = self.traffic.bytes_of(func, args, kwargs, out)
+        read, written = self.traffic.bytes_of(func, args, kwargs, out, is_in_place)
         sent = communication_bytes(func, args, kwargs, out)
         dtype = _compute_dtype(args, out)
         self.rows.append(OpCost(slot, dtype, flops, elementwise, read, written, sent))

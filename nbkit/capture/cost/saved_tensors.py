@@ -1,6 +1,7 @@
 """Notes the tensors that autograd saves for the backward pass, with the op that saves each."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -12,8 +13,14 @@ from torch.autograd.graph import saved_tensors_hooks
 from torch.nn import Parameter
 
 from nbkit.capture.cost.storages import ACTIVATION, BEFORE, TEMPORARY, Storage, Storages
+from nbkit.capture.raw.patching import Patch
 from nbkit.capture.replay.isolated import isolated
+from nbkit.compat.torch_versions import innermost_saved_tensors_hooks
 
+NOT_TOLD = (
+    "What torch.func.grad, vjp, jacrev and hessian save for the backward pass is no row of `saved` and counts as "
+    "temporary: torch allows no hooks there."
+)
 DETACH = torch.ops.aten.detach.default
 
 
@@ -61,6 +68,32 @@ class SavedTensors:
         self.unpacked: int | None = None  # id of what was unpacked last, of which torch makes a new tensor
         self.unpacking: int | None = None  # slot of the call that did
         self.hooks = saved_tensors_hooks(self._pack, self._unpack)
+        self.notes: list[str] = []
+
+    @contextmanager
+    def hooked(self) -> Iterator[None]:
+        """Sets the hooks for what is inside; where torch asks that there be none, they step aside."""
+        patch = Patch(torch.autograd.graph, "disable_saved_tensors_hooks")
+
+        @contextmanager
+        def disabled(message: str) -> Iterator[None]:
+            is_own = innermost_saved_tensors_hooks() == (self._pack, self._unpack)
+            if is_own:
+                self.notes = [NOT_TOLD]
+                self.hooks.__exit__()
+            try:
+                with patch.before(message):
+                    yield
+            finally:
+                if is_own:
+                    self.hooks.__enter__()
+
+        patch.install(disabled)
+        try:
+            with self.hooks:
+                yield
+        finally:
+            patch.remove()
 
     def before(self, func: OpOverload, args: Any, real: Iterable[Tensor]) -> None:
         """Settles which op saves the tensors that wait for one: this one, if it takes them, else the one before.
@@ -99,6 +132,8 @@ class SavedTensors:
         return tensor if tensor.grad_fn is None else _without_history(tensor)
 
     def _note(self, tensor: Tensor, saver: int) -> Saved | None:
+        if tensor.is_nested:  # it has no one shape; the op that takes it refuses it
+            return None
         held = self.storages.of(tensor)
         if held is None and (held := self.meet(tensor)) is None:
             return None

@@ -1,10 +1,14 @@
 """Counts the bytes that an op reads and writes."""
 
-from typing import Any
+from collections.abc import Callable
+from math import prod
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 from torch._ops import OpOverload
+
+from nbkit.flops.counts import argument
 
 # They read of their first tensor (embedding: its rows) no more than they return.
 GATHERS = frozenset("embedding gather index index_select take _unsafe_index select_scatter".split())
@@ -15,52 +19,129 @@ UNREAD = {"nll_loss_backward": 1, "nll_loss2d_backward": 1}
 EMPTY = frozenset("empty empty_strided new_empty new_empty_strided empty_like empty_permuted resize_".split())
 # They make views, which their schema does not say, or hand on what they are given.
 UNSAFE_VIEWS = frozenset("_unsafe_view unsafe_split unsafe_chunk unsafe_split_with_sizes wait_tensor".split())
+# They write over what they are given, whatever it held.
+FILLS = frozenset(
+    "zero_ fill_ copy_ _foreach_zero_ _foreach_copy_ normal_ uniform_ exponential_ random_ bernoulli_ log_normal_ "
+    "cauchy_ geometric_".split()
+)
+# They read as many rows of their first tensor as there are indices, the second.
+BAGS = frozenset("_embedding_bag _embedding_bag_forward_only".split())
+# They write to some places of their first tensor and add to what these hold.
+ADDING = frozenset("index_add_ index_reduce_ scatter_add_ scatter_reduce_ embedding_renorm_".split())
+MASKS = (torch.bool, torch.uint8)
+
+
+class Traits(NamedTuple):
+    """Says of an op whether it only makes another view, and which arguments it writes, and which it does not read."""
+
+    moves_nothing: bool
+    written: frozenset[str | int]
+    unread: frozenset[str | int]
 
 
 class Traffic:
-    """Says of each op which of its arguments it writes, and whether it only makes another view."""
+    """Counts what calls read and write, by what the schema of each op says and by its name."""
 
     def __init__(self) -> None:
-        self.known: dict[OpOverload, tuple[bool, frozenset[str | int]]] = {}
+        self.known: dict[OpOverload, Traits] = {}
 
-    def _traits(self, func: OpOverload) -> tuple[bool, frozenset[str | int]]:
-        entry = self.known.get(func)
-        if entry is None:
-            entry = self.known[func] = _traits(func)
-        return entry
+    def bytes_of(
+        self, func: OpOverload, args: Any, kwargs: Any, out: Any, is_in_place: bool = False
+    ) -> tuple[int, int]:
+        """Returns bytes read and written; of each region of memory once, and none of a view or of new empty memory.
 
-    def bytes_of(self, func: OpOverload, args: Any, kwargs: Any, out: Any) -> tuple[int, int]:
-        """Returns bytes read and written; of each region of memory once, and none of a view or of new empty memory."""
-        moves_nothing, written = self._traits(func)
-        if moves_nothing:
+        With `is_in_place` an op that returns a new tensor writes into its first one, as the form of it in place does.
+        """
+        traits = self.known.get(func)
+        if traits is None:
+            traits = self.known[func] = _traits(func)
+        if traits.moves_nothing:
             return 0, 0
+        name = func._opname + "_" * is_in_place
+        if (count := TOUCHED.get(name)) is not None and (touched := count(args)) is not None:
+            return _scattered(name, args, kwargs, touched)
         read: dict[Any, int] = {}
         wrote: dict[Any, int] = {}
         for place, arg in [*enumerate(args), *kwargs.items()]:
             if isinstance(arg, Tensor | list | tuple):
-                if UNREAD.get(func._opname) != place:
+                if place not in traits.unread:
                     _regions(arg, read)
-                if place in written:
+                if place in traits.written:
                     _regions(arg, wrote)
         _regions(out, wrote)
-        if func._opname in GATHERS:
-            return sum(wrote.values()) + sum([*read.values()][1:]), sum(wrote.values())
-        if func._opname in PICKS:
-            picked = args[1].numel() * args[0].element_size()
-            return picked + sum([*read.values()][1:]), sum(wrote.values())
-        return sum(read.values()), sum(wrote.values())
+        return _read_bytes(name, args, [*read.values()], sum(wrote.values())), sum(wrote.values())
 
 
-def _traits(func: OpOverload) -> tuple[bool, frozenset[str | int]]:
-    schema = func._schema
+def _read_bytes(name: str, args: Any, regions: list[int], written: int) -> int:
+    """Returns the bytes that a call reads; of the first of its regions maybe a part."""
+    if name in GATHERS:
+        return written + sum(regions[1:])
+    if name in PICKS:
+        return int(args[1].numel() * args[0].element_size()) + sum(regions[1:])
+    if name in BAGS:
+        return _of_rows(args[0], 0, args[1]) * int(args[0].element_size()) + sum(regions[1:])
+    return sum(regions)
+
+
+def _scattered(name: str, args: Any, kwargs: Any, touched: int) -> tuple[int, int]:
+    """Returns the bytes that a write to some elements of a tensor reads and writes: of the tensor these alone."""
+    whole: dict[Any, int] = {}
+    _regions(args[0], whole)
+    written = min(touched * int(args[0].element_size()), sum(whole.values()))
+    read: dict[Any, int] = {}
+    for given in (*args[1:], *kwargs.values()):
+        _regions(given, read)
+    adds = name in ADDING or "reduce" in kwargs or (name in ACCUMULATE and argument(args, kwargs, 3, "accumulate"))
+    return sum(read.values()) + (written if adds else 0), written
+
+
+def _of_rows(tensor: Tensor, dim: int, indices: Tensor) -> int:
+    """Returns the elements of a tensor at indices along a dimension, an index that comes twice counted twice."""
+    return indices.numel() * (tensor.numel() // max(tensor.shape[dim], 1) if tensor.dim() else 1)
+
+
+def _along_dim(args: Any) -> int:
+    return _of_rows(args[0], args[1], args[2])
+
+
+def _at_each(place: int) -> Callable[[Any], int]:
+    return lambda args: int(args[place].numel())
+
+
+def _indexed(args: Any) -> int | None:
+    """Returns how many elements `tensor[indices]` has; None where a mask decides it, which is a value."""
+    tensor, indices = args[0], args[1]
+    given = [index for index in indices if index is not None]
+    if any(index.dtype in MASKS for index in given):
+        return None
+    left = [size for dim, size in enumerate(tensor.shape) if dim >= len(indices) or indices[dim] is None]
+    return int(prod(torch.broadcast_shapes(*(index.shape for index in given))) * prod(left))
+
+
+# They write to these elements of their first tensor alone, by their arguments.
+ACCUMULATE = frozenset("index_put_ _index_put_impl_ put_".split())
+TOUCHED: dict[str, Callable[[Any], int | None]] = {
+    **dict.fromkeys("index_copy_ index_add_ index_reduce_ index_fill_".split(), _along_dim),
+    **dict.fromkeys("scatter_ scatter_add_ scatter_reduce_".split(), _at_each(2)),
+    **dict.fromkeys("index_put_ _index_put_impl_".split(), _indexed),
+    "put_": _at_each(1),
+    "embedding_renorm_": lambda args: _of_rows(args[0], 0, args[1]),
+}
+
+
+def _traits(func: OpOverload) -> Traits:
+    schema, name = func._schema, func._opname
     written: set[str | int] = set()
-    for place, argument in enumerate(schema.arguments):
-        if argument.alias_info is not None and argument.alias_info.is_write:
-            written |= {place, argument.name}
+    unread: set[str | int] = {UNREAD[name]} if name in UNREAD else set()
+    for place, taken in enumerate(schema.arguments):
+        if taken.alias_info is not None and taken.alias_info.is_write:
+            written |= {place, taken.name}
+            if name in FILLS or taken.is_out:
+                unread |= {place, taken.name}
     aliases = [returned.alias_info for returned in schema.returns]
     is_view = bool(aliases) and all(alias is not None and not alias.is_write for alias in aliases)
     is_view |= torch.Tag.inplace_view in func.tags  # transpose_ and its like change sizes alone
-    return is_view or func._opname in EMPTY or func._opname in UNSAFE_VIEWS, frozenset(written)
+    return Traits(is_view or name in EMPTY or name in UNSAFE_VIEWS, frozenset(written), frozenset(unread))
 
 
 def _regions(held: Any, regions: dict[Any, int]) -> None:

@@ -13,7 +13,6 @@ import torch
 from torch import Tensor
 from torch._ops import OpOverload
 
-from nbkit.capture.check.checker import OVERWRITING
 from nbkit.capture.executions.arrays import Geometry, array_of, covers, geometry_of
 from nbkit.capture.executions.calls import WRITTEN_MEMORY, Call, Held, Place, traits_for, written_by
 from nbkit.capture.executions.memory import Memory
@@ -25,7 +24,7 @@ from nbkit.capture.recorder.observer import Frames, Meta, Observer
 from nbkit.capture.recorder.op_forms import is_hidden
 from nbkit.capture.replay.copies import tensors_in
 from nbkit.capture.replay.isolated import isolated, timed_isolated
-from nbkit.capture.replay.op_traits import A_VIEW, UNINITIALISED, OpTraits, bound
+from nbkit.capture.replay.op_traits import A_VIEW, OVERWRITING, UNINITIALISED, OpTraits, bound
 from nbkit.capture.step.module_calls import ModuleCalls
 from nbkit.capture.step.root_modules import Root
 from nbkit.trace.executions.execution import Collector, Result
@@ -35,6 +34,8 @@ NOT_COMPILED = (
     "torch.compile made no graph: the results are those of the Python code, op by op. "
     "(torch 2.8 and older compile nothing while a recording looks on.)"
 )
+# Outputs that kernels fill for their own backward pass: partly, and each time with other bits.
+WORKSPACES = frozenset({("mkldnn_rnn_layer", 3)})
 
 
 class ExecutionObserver(Observer):
@@ -126,7 +127,8 @@ class ExecutionObserver(Observer):
         has_values = traits.packet not in UNINITIALISED and not is_view_of_nothing
         for position, tensor in enumerate(made):
             text = name if len(made) == 1 else f"{name}[{position}]"
-            result = self._add(tensor, call, position, text, has_values)
+            is_known = has_values and (traits.packet, position) not in WORKSPACES
+            result = self._add(tensor, call, position, text, is_known)
             (self.memory.written if _key(tensor) in keys else self.memory.made)(tensor, result)
 
     def _name(self, packet: str) -> str:

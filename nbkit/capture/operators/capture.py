@@ -1,5 +1,6 @@
 """Saves the inputs, outputs and surroundings of chosen calls of a step in a folder (opcapture)."""
 
+from math import inf
 from pathlib import Path
 
 from nbkit.capture.calls.flagged import flagged_calls, ran_under_a_mode
@@ -41,7 +42,8 @@ class opcapture(Recorder):  # noqa: N801  a context manager is named like the fu
             something wrong with.
         parameters: a model, or its state_dict, whose parameters the folder names in place of their values, until an op
             writes to them; give them to opreplay, too.
-        max_bytes: how large the folder may get; from the first call that does not fit on, no more are saved.
+        max_bytes: how many bytes of values and records to save, beside what names them; from the first call that does
+            not fit on, no more are saved.
         name: what the trace is called where it is shown.
 
     Raises:
@@ -67,7 +69,7 @@ class opcapture(Recorder):  # noqa: N801  a context manager is named like the fu
     ) -> None:
         if not isinstance(folder, str | Path) or not str(folder):
             raise OptionError(f"folder={folder!r} is no path; give the folder that the calls are to be saved in.")
-        if not is_number(max_bytes) or max_bytes <= 0:
+        if not is_number(max_bytes) or not 0 < max_bytes < inf:
             raise OptionError(f"max_bytes={max_bytes!r} is no size; give a number of bytes above 0.")
         capturing = Capturing(Path(folder), Selection(ops, exclude_ops, modules, exclude_modules), phases, calls)
         if only is not None:

@@ -95,11 +95,12 @@ class Interceptor(Observer):
         names = split_patterns(self.selection.ops) + split_patterns(self.selection.exclude_ops)
         needs_api = self.phases != EVERY_PHASE or not all(name.startswith("aten.") for name in names)
         api = ApiCallNames() if needs_api else None
-        module_scope = ModuleScope(recording, modules, self.selection)
+        is_above = self.is_observing(recording)
+        module_scope = ModuleScope(recording, modules, self.selection, is_above=is_above)
         scope = CallScope(recording, module_scope, self.selection, self.phases, self.calls, api, self.leaves_out)
         self.mode = InterceptMode(recording, scope, self)
         # Where torch's observer tells of the calls, nothing is intercepted.
-        with self.mode.muted_warnings if self.is_observing(recording) else self.mode:
+        with self.mode.muted_warnings if is_above else self.mode:
             if api is None:
                 yield
             else:

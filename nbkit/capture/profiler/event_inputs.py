@@ -10,6 +10,7 @@ from torch._ops import OpOverload
 
 from nbkit.capture.raw.arguments import A_TENSOR, describe
 from nbkit.compat import torch_versions
+from nbkit.timeline.events import ABSENT
 
 # How Kineto tells an argument that is no tensor; texts, devices and None all are "".
 NO_TENSOR = ("", "Scalar", "ScalarList")
@@ -39,9 +40,9 @@ Texts = list[str | None]
 def input_columns(raw: Sequence[Any]) -> dict[str, Texts]:
     """Returns columns of events: their `input_dtypes`, `input_strides` and `arguments`, each as JSON or null."""
     text = cache(json.dumps)
-    kinds = [event.dtypes() for event in raw]
+    kinds = [own_inputs(event, event.dtypes()) for event in raw]
     dtypes = [tuple(map(DTYPES.get, names)) for names in kinds]
-    strides = [torch_versions.input_strides(event) for event in raw]
+    strides = [own_inputs(event, torch_versions.input_strides(event)) for event in raw]
     return {
         "input_dtypes": [text(each) if any(each) else None for each in dtypes],
         # Kineto's lists read the same in Python and in JSON.
@@ -52,11 +53,29 @@ def input_columns(raw: Sequence[Any]) -> dict[str, Texts]:
     }
 
 
+def own_inputs(event: Any, values: list[Any]) -> list[Any]:
+    """Returns what Kineto recorded of the inputs of an event, each once.
+
+    A call that a transform of torch.func hands on to autograd's kernel has all of them twice.
+    """
+    half = len(values) // 2
+    if not half or len(values) % 2 or half != _argument_count(event.name(), torch_versions.overload_name(event)):
+        return values
+    return values[:half]
+
+
+@cache
+def _argument_count(name: str, overload: str | None) -> int:
+    op = _op(name, overload)
+    return ABSENT if op is None else len(op._schema.arguments)
+
+
 def _arguments(raw: Sequence[Any], dtypes: Sequence[list[str]]) -> Texts:
     texts: Texts = []
     known: dict[tuple[str, str | None, str, str], str | None] = {}
     for event, kinds in zip(raw, dtypes, strict=True):
         name, overload, values = event.name(), torch_versions.overload_name(event), event.concrete_inputs()
+        values = own_inputs(event, values)
         key = name, overload, repr(kinds), repr(values)
         if key not in known:
             known[key] = _described(name, overload, kinds, values)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from nbkit.capture.profiler.event_inputs import DTYPES, input_columns
+from nbkit.capture.profiler.event_inputs import DTYPES, input_columns, own_inputs
 from nbkit.capture.profiler.kineto import KinetoOptions, allocations
 from nbkit.compat import torch_versions
 from nbkit.flops import call_flops, formulas
@@ -81,7 +81,7 @@ def _integers(values: Sequence[int]) -> Any:
 
 
 def _shapes(event: Any) -> str | None:
-    shapes = event.shapes()
+    shapes = own_inputs(event, event.shapes())
     return str(shapes) if shapes else None
 
 
@@ -93,10 +93,11 @@ def _flops(events: Events, raw: list[Any]) -> list[int]:
     for row, (name, shapes) in enumerate(zip(events.name, events.texts("input_shapes"), strict=True)):
         if shapes is None or name not in known:
             continue
-        values = raw[row].concrete_inputs() if "[]" in shapes else []
+        event = raw[row]
+        values = own_inputs(event, event.concrete_inputs()) if "[]" in shapes else []
         key = name, shapes, str(values)
         if key not in results:
-            results[key] = call_flops(known[name], raw[row].shapes(), values) or ABSENT
+            results[key] = call_flops(known[name], own_inputs(event, event.shapes()), values) or ABSENT
         flops[row] = results[key]
     return flops
 

@@ -209,7 +209,7 @@ class optime:  # noqa: N801  a context manager is named like the function it sta
             "skipped": run.skipped,
             "warmup": self.warmup,
             "repeats": len(self.runs) if self.repeats else 0,
-            **({"notes": notes} if notes else {}),
+            "notes": notes,
         }
         self.trace._fill({**run.frames, **more, "findings": time_findings(run.frames, self.measure)}, meta)
 

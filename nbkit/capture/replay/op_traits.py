@@ -17,12 +17,17 @@ UNINITIALISED = frozenset(
     "empty empty_like empty_strided empty_permuted empty_quantized new_empty new_empty_strided resize "
     "_resize_output _resize_output_ _empty_affine_quantized _empty_per_channel_affine_quantized".split()
 )
+# In-place ops that do not read what they write to.
+OVERWRITING = frozenset(
+    "copy_ fill_ zero_ normal_ uniform_ bernoulli_ random_ exponential_ geometric_ cauchy_ log_normal_ eye_".split()
+)
 COLLECTIVES = frozenset({"c10d", "_c10d_functional", "c10d_functional", "symm_mem"})
 # FSDP's: fills this process's part of a buffer and returns the buffer, whose rest is memory from empty().
 BUFFERS = frozenset({"all_gather_copy_in"})
 # They alias their input without saying so in their schema, or only look at a tensor.
 VIEWS = frozenset({"_unsafe_view", "_reshape_alias", "_reshape_copy", "lift", "_fw_primal"})
 A_VIEW = "views"  # why they are left out
+CHANGED_FORM = "ops that change a tensor's metadata only"
 # Positions of arguments that an op writes to although its schema does not say so: running statistics, collectives.
 UNDECLARED_WRITES = {
     "native_batch_norm": (3, 4),
@@ -105,7 +110,7 @@ def _why_not(func: OpOverload) -> str | None:
     if name in UNINITIALISED:
         return "uninitialized memory (empty, empty_like)"
     if name in RESHAPING or name == "detach_":
-        return "ops that change a tensor's metadata only"
+        return CHANGED_FORM
     if name in VIEWS or func.is_view:
         return A_VIEW
     has_tensor = any("Tensor" in str(result.type) for result in returns)

@@ -9,10 +9,16 @@ from nbkit.capture.step.called_modules import CalledModules
 
 
 class ModuleScope:
-    """Asked before every op of the recording, it answers as the ops frame will: see OpRows._modules()."""
+    """Asked before every op of the recording, it answers as the ops frame will: see OpRows._modules().
 
-    def __init__(self, recording: Recording, modules: CalledModules, selection: Selection) -> None:
-        self.recording, self.modules = recording, modules
+    `is_above` says that autograd makes the node of an op after the question: torch's observer asks above autograd, a
+    dispatch mode below it.
+    """
+
+    def __init__(
+        self, recording: Recording, modules: CalledModules, selection: Selection, *, is_above: bool = False
+    ) -> None:
+        self.recording, self.modules, self.is_above = recording, modules, is_above
         self.matches = selection.module_matcher()
         self.wants_outside = selection.modules is None
         self.by_module: dict[int, bool] = {}
@@ -49,7 +55,10 @@ class ModuleScope:
         if type(node) is ACCUMULATE:
             return None
         number = node._sequence_nr()
-        place = bisect_right(self.readings, number) - (type(node).__name__ == "CopySlices")
-        if number < self.recording.main.first_sequence or not 0 <= place < len(self.answers):
+        if number < self.recording.main.first_sequence:
             return None
-        return self.answers[place]
+        place = bisect_right(self.readings, number)
+        if self.is_above:  # the last that began at the number of the node
+            return self.answers[place - 1] if place and self.readings[place - 1] == number else None
+        place -= type(node).__name__ == "CopySlices"
+        return self.answers[place] if 0 <= place < len(self.answers) else None

@@ -9,7 +9,9 @@ from typing import Any, Protocol
 
 import torch
 from torch import Tensor
+from torch.optim import Optimizer
 
+from nbkit.capture.replay.isolated import isolated
 from nbkit.capture.watch.state import State, TooLargeError, holders, random_state, set_random_state
 
 # Copies may take this share of the script's time. So few steps follow each other without one, since they tell what one
@@ -149,6 +151,15 @@ class Keeper:
     def _segments(self) -> list[Segment]:
         known = [*([self.first] if self.first else []), *self.recent, *self.pinned.values()]
         return list({id(segment): segment for segment in known}.values())
+
+    def is_idle(self) -> bool:
+        """Returns whether there are optimizers, and what they hold is now as it was when the first step began."""
+        groups = [group for one in self.holders if isinstance(one, Optimizer) for group in one.param_groups]
+        held = [parameter for group in groups for parameter in group["params"]]
+        if self.first is None or not held:
+            return False
+        with isolated():
+            return not any(self.first.state.change_of(one)[0] for one in held)
 
     def pin(self, number: int) -> None:
         """Keeps what it takes to run that step again, which ended just now."""

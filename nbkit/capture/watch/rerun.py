@@ -20,9 +20,10 @@ from nbkit.capture.watch.keeper import FEWEST_CALLS, TOO_LARGE, Call, Keeper, Se
 from nbkit.capture.watch.state import State, TooLargeError
 from nbkit.capture.watch.watch import Row, StepWatch
 from nbkit.findings.finding import wrong
-from nbkit.findings.steps.anomalies import FAILED, step_findings
+from nbkit.findings.steps.anomalies import FAILED, never_stepped, step_findings
 from nbkit.findings.steps.inputs import StepInput, unusual_inputs
 from nbkit.findings.steps.recordings import RecordedSteps, findings_of_steps
+from nbkit.findings.training.untrained import OF_STEPS
 from nbkit.schema import FINDINGS, OPS, PARAMETERS, STEPS
 from nbkit.trace.trace import Trace
 
@@ -69,8 +70,10 @@ class Rerun:
     rows: Sequence[Row]
     name: str
     say: Callable[[str], None]
+    outside_steps: int = 0  # of optimizers, between the watched steps
     recordings: list[Recording] = field(default_factory=list)
     limits: list[str] = field(default_factory=list)
+    is_idle: bool = False  # there are optimizers, and what they hold is at the end as it was in the beginning
 
     def run(self) -> None:
         """Records the first steps in depth, times them, and records the last and each anomalous one."""
@@ -86,6 +89,7 @@ class Rerun:
             self.limits.append(TOO_LARGE)
             return
         names = dict(step.module)
+        self.is_idle = self.keeper.is_idle()
         try:
             self._all(first)
         finally:
@@ -169,8 +173,9 @@ class Rerun:
                 self._record(first, group, opdiff(name=self.name), name)
 
     def _audit(self, segment: Segment, calls: Sequence[Call], name: str) -> None:
+        observer = AuditObserver((), (), has_steps=any(row.get("optimizer_steps") for row in self.rows))
         title = self.name if name == "audit" else f"{self.name}, step {calls[0].number}"
-        self._record(segment, calls, AuditRecorder(AuditObserver((), ()), CheckObserver(), name=title), name)
+        self._record(segment, calls, AuditRecorder(observer, CheckObserver(), name=title), name)
 
     def _time(self, first: Segment, calls: Sequence[Call]) -> None:
         timing = optime(name=self.name)
@@ -245,6 +250,8 @@ class Rerun:
         findings = trace.frames.get("findings", FINDINGS.frame())
         if self.recordings and verb == AuditRecorder.verb:
             findings = wrong(findings)  # hints about gradients from before it are for the first steps
+        if self.outside_steps:  # which did not run again
+            findings = findings[~findings["rule"].isin(OF_STEPS)]
         numbers = [call.number for call in calls]
         steps = RecordedSteps(name, findings, trace.frames.get("ops", OPS.frame()), numbers, begins)
         self.recordings.append(Recording(verb, trace, steps))
@@ -255,9 +262,11 @@ def audit_trace(rerun: Rerun) -> Trace:
     steps = STEPS.frame(list(rerun.rows))
     recordings = rerun.recordings
     first = recordings[0].trace if recordings else Trace()
-    findings = findings_of_steps(
-        [one.steps for one in recordings], step_findings(steps, first.frames.get("parameters", PARAMETERS.frame()))
-    )
+    found = step_findings(steps, first.frames.get("parameters", PARAMETERS.frame()))
+    has_line = any((one.steps.findings["rule"] == "no_step").any() for one in recordings)
+    if rerun.is_idle and not rerun.outside_steps and not has_line:
+        found += never_stepped(steps)
+    findings = findings_of_steps([one.steps for one in recordings], found)
     frames = {**first.frames, "steps": steps, "findings": findings}
     meta = {
         **(first.meta or {"created": now_text(), "versions": versions(), "complete": True, "error": None}),
@@ -265,6 +274,7 @@ def audit_trace(rerun: Rerun) -> Trace:
         "name": rerun.name,
         "recordings": [{"name": one.steps.name, "verb": one.verb, "steps": [*one.steps.steps]} for one in recordings],
         "limits": rerun.limits,
+        "outside_steps": rerun.outside_steps,
     }
     return Trace(frames, meta)
 

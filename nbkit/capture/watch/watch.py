@@ -21,7 +21,7 @@ Row = dict[str, Any]
 class StepWatch:
     """Watches steps between begin() and end(), which returns the row of the frame `steps`, while installed.
 
-    What else runs in between, such as an evaluation, is not looked at.
+    What else runs in between, such as an evaluation, is not looked at; steps of optimizers there are counted.
     """
 
     def __init__(self) -> None:
@@ -30,6 +30,7 @@ class StepWatch:
         self.scale = Patch(torch.amp.GradScaler, "scale")
         self.memory = ProcessMemory()
         self.row: Row | None = None
+        self.outside_steps = 0  # those of optimizers between the watched steps
         self.is_installed = False
 
     def install(self) -> None:
@@ -107,10 +108,14 @@ class StepWatch:
         if self.row is not None:
             self.row["optimizer_steps"] += 1
             self._note(optimizer)
+        else:
+            self.outside_steps += 1
 
     def _on_skip(self, optimizer: Any, scale: Any) -> None:
         if self.row is not None:
             self.row["skipped_steps"] += 1
+        else:
+            self.outside_steps += 1
 
     def _note(self, optimizer: Any) -> None:
         groups = getattr(optimizer, "param_groups", [])

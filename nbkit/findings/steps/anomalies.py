@@ -27,6 +27,9 @@ NOT_FINITE_OF = {LOSS_NOT_FINITE: ("loss", "loss"), GRADIENT_NOT_FINITE: ("gradi
 # A GradScaler begins with a scale that is too large, and halves it with each step that it skips.
 MOST_SKIPS = 20
 SKIPPED = "A smaller scale does not mend it: the findings name the op where the NaN or Inf begins."
+# More backward passes than that are seldom summed for one step.
+FEWEST_WITHOUT = 20
+NEVER_STEPPED = "Call optimizer.step() after backward()."
 SPIKE = (
     "Look at the batch of this step. Clip the gradients (torch.nn.utils.clip_grad_norm_): one such step spoils the "
     "optimizer's running means for many more."
@@ -83,6 +86,15 @@ def step_findings(steps: pd.DataFrame, parameters: pd.DataFrame) -> list[Finding
         elif kind in NOT_FINITE_OF:
             findings.append(_not_finite(steps, at, kind))
     return [*findings, *_skipped(steps, parameters)]
+
+
+def never_stepped(steps: pd.DataFrame) -> list[Finding]:
+    """Returns a finding where backward passes ran in so many steps that one of an optimizer was to come."""
+    count = int(steps["loss"].notna().sum())
+    if count < FEWEST_WITHOUT or steps["optimizer_steps"].any() or steps["skipped_steps"].any():
+        return []
+    message = f"No optimizer steps in any of {units.counted(len(steps), 'step')}, and its parameters stay as they were"
+    return [Finding("no_step", "warning", message, NEVER_STEPPED, count=count)]
 
 
 def _jump(steps: pd.DataFrame, at: int) -> Finding:

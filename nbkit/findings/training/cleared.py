@@ -7,6 +7,7 @@ from nbkit.findings.training.facts import Audit, Clip
 from nbkit.findings.training.names import about, by_model, listed_names
 
 CLEARED = "Call zero_grad() after optimizer.step(), or before backward(); not between them."
+TOO_EARLY = "Call them in this order: zero_grad(), backward(), optimizer.step()."
 ORDER = "Call backward() first, then clip_grad_norm_, then optimizer.step()."
 SCALED = "Call scaler.unscale_(optimizer) between backward() and clip_grad_norm_."
 # In one step alone, gradients may be zero for a reason.
@@ -15,27 +16,48 @@ FEWEST = 2
 
 def cleared_gradients(audit: Audit) -> list[Finding]:
     """Returns findings of parameters that a backward pass reached, and that have no gradient at any step."""
-    if not audit.steps or audit.idle_steps != audit.steps:
+    if not audit.steps or audit.idle_steps != audit.steps or (audit.steps == 1 and not audit.ran_before_step):
         return []
     rows = audit.trainable
-    reached = _reached(audit)
+    reached = reached_parameters(audit)
     keys = zip(rows["model"], rows["name"], strict=True)
     is_reached = np.array([key in reached for key in keys], dtype=bool)
     none = rows[is_reached & (rows["gradient"] == "none").to_numpy(dtype=bool, na_value=False)]
+    is_too_early = _steps_before_backward(audit)
     return [
         Finding(
             rule="cleared_gradient",
             severity="warning",
-            message=f"The backward pass computes gradients of {listed_names(audit, model, of)}, which are gone before "
-            "the optimizer steps: it changes nothing",
-            advice=CLEARED,
+            message=_too_early(audit, model, of) if is_too_early else _gone(audit, model, of),
+            advice=TOO_EARLY if is_too_early else CLEARED,
             **about(of),
         )
         for model, of in by_model(none)
     ]
 
 
-def _reached(audit: Audit) -> set[tuple[str, str]]:
+def _gone(audit: Audit, model: str, names: list[str]) -> str:
+    return (
+        f"The backward pass computes gradients of {listed_names(audit, model, names)}, which are gone before the "
+        "optimizer steps: it changes nothing"
+    )
+
+
+def _too_early(audit: Audit, model: str, names: list[str]) -> str:
+    return (
+        "The optimizer steps before the backward pass that computes gradients of "
+        f"{listed_names(audit, model, names)}, and meets none of them: it changes nothing"
+    )
+
+
+def _steps_before_backward(audit: Audit) -> bool:
+    """Returns whether the last thing before each optimizer step is a forward pass, with no backward pass after it."""
+    rows = audit.ops[audit.ops["phase"].isin(["forward", "backward"]) & (audit.ops["level"] == "aten")]
+    last = rows[rows["step"] < audit.steps].groupby("step")["phase"].last()
+    return bool(len(last)) and bool((last == "forward").all())
+
+
+def reached_parameters(audit: Audit) -> set[tuple[str, str]]:
     """Returns the parameters read by forward ops that a backward pass went through."""
     ops, tensors = audit.ops, audit.tensors
     through = set(ops["forward_op_id"].dropna().astype(int).tolist())

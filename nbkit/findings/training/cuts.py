@@ -40,6 +40,8 @@ class GradientFlow:
         self.sources = ops["source"].to_numpy(object)
         parents = ops["parent_id"].fillna(-1).to_numpy(dtype=np.int64)
         self.leaves = [parent >= 0 and self.names[parent] in LEAVING for parent in parents.tolist()]
+        # As LEAVING, also by float() and in conditions.
+        self.reads_value = self.names == "aten._local_scalar_dense.default"
         aside = ops["phase"].isin(["backward", "optimizer"]).to_numpy(dtype=bool)
         rows = tensors[~aside[tensors["op_id"].to_numpy()]]
         self.is_float = set(rows["tensor_id"][rows["dtype"].str.contains("float")].tolist())
@@ -51,16 +53,16 @@ class GradientFlow:
         self.produced = {tensor for call in self.calls for tensor, _ in call.outputs if not self._enters(call)}
         self.consumed = {tensor for call in self.calls for tensor, _ in call.inputs}
         self.in_module = ops["module"].notna().to_numpy(dtype=bool)
-        self.differentiated = set(ops["forward_op_id"].dropna().astype(int).tolist()) | self._below_roots(audit)
+        # A backward pass of a scalar begins with ones_like() of it.
+        begins = (self.names == "aten.ones_like.default") & (ops["phase"] == "backward").to_numpy(dtype=bool)
+        roots = tensors[begins[tensors["op_id"].to_numpy()] & (tensors["role"] == "input")]
+        self.roots = set(roots["tensor_id"].tolist())
+        self.ends: set[int] = set()  # losses that need no graph of their own to be reached
+        self.differentiated = set(ops["forward_op_id"].dropna().astype(int).tolist()) | self._below_roots()
 
-    def _below_roots(self, audit: Audit) -> set[int]:
-        """Returns the ops that a loss was computed by: an addition has no backward op of its own.
-
-        A backward pass of a scalar begins with ones_like() of it.
-        """
-        begins = (self.names == "aten.ones_like.default") & (audit.ops["phase"] == "backward").to_numpy(dtype=bool)
-        roots = audit.tensors[begins[audit.tensors["op_id"].to_numpy()] & (audit.tensors["role"] == "input")]
-        below: set[int] = set(roots["tensor_id"].tolist())
+    def _below_roots(self) -> set[int]:
+        """Returns the ops that a loss was computed by: an addition has no backward op of its own."""
+        below = set(self.roots)
         found = set()
         for call in reversed(self.calls):
             if any(requires_grad and tensor in below for tensor, requires_grad in call.outputs):
@@ -71,6 +73,16 @@ class GradientFlow:
     def _enters(self, call: Call) -> bool:
         return str(self.names[call.op_id]).startswith("aten.lift_fresh")
 
+    def cut_of_loss(self, names: list[str]) -> Cut | None:
+        """Returns the first op after which a loss without a graph has what these parameters give, and nothing else.
+
+        To be asked only where no backward pass reached them.
+        """
+        self.leaves = [leaves or reads for leaves, reads in zip(self.leaves, self.reads_value.tolist(), strict=True)]
+        self.produced -= {tensor for call in self.calls if self._enters(call) for tensor, _ in call.inputs}
+        self.ends = self.roots
+        return self.cut(names)
+
     def cut(self, names: list[str]) -> Cut | None:
         """Returns the first op after which what these parameters give reaches the loss without a graph."""
         live = set().union(*(self.named.get(name, set()) for name in names))
@@ -80,13 +92,7 @@ class GradientFlow:
         for call in self.calls:
             self._enter(call, left, dead)
             self._made_of_values(call, live, dead)
-            cut = next((dead[tensor] for tensor, _ in call.inputs if tensor in dead), None)
-            is_live = False
-            for tensor, requires_grad in call.inputs:
-                if tensor in live and requires_grad:
-                    is_live = True
-                elif tensor in live and tensor not in dead and tensor not in known:
-                    cut = cut or Cut(call.op_id, "data")
+            is_live, cut = _inputs(call, live, known, dead)
             if cut is not None and call.op_id in self.differentiated:
                 return cut
             if is_live and any(requires_grad for _, requires_grad in call.outputs):
@@ -96,6 +102,8 @@ class GradientFlow:
                 cut = Cut(call.op_id, self._kind(call))
             if cut is not None:
                 dead |= {tensor: cut for tensor, requires_grad in call.outputs if not requires_grad}
+                if any(tensor in self.ends for tensor, _ in call.outputs):
+                    return cut
                 if self.leaves[call.op_id]:
                     left |= {tensor: cut for tensor, _ in call.inputs}
         return None
@@ -123,6 +131,17 @@ class GradientFlow:
         gives_float = any(tensor in self.is_float for tensor, _ in call.outputs)
         is_detaching = str(self.names[call.op_id]).rpartition(".")[0] in DETACHING
         return "no_grad" if gives_float and not is_detaching else "cut"
+
+
+def _inputs(call: Call, live: set[int], known: set[int], dead: dict[int, Cut]) -> tuple[bool, Cut | None]:
+    """Returns whether a call reads a value with a graph, and the cut behind those that it reads without."""
+    is_live, cut = False, next((dead[tensor] for tensor, _ in call.inputs if tensor in dead), None)
+    for tensor, requires_grad in call.inputs:
+        if tensor in live and requires_grad:
+            is_live = True
+        elif tensor in live and tensor not in dead and tensor not in known:
+            cut = cut or Cut(call.op_id, "data")
+    return is_live, cut
 
 
 def _calls(rows: pd.DataFrame) -> Iterator[Call]:

@@ -42,6 +42,17 @@ class Clip(NamedTuple):
     scale: float | None = None
 
 
+class Pass(NamedTuple):
+    """Describes a backward pass: its ops, and `step` as in ops.
+
+    `is_cleared`: it left gradients, and all were gone when the next pass began, though no optimizer had stepped.
+    """
+
+    ops: range
+    step: int
+    is_cleared: bool = False
+
+
 class Copy(NamedTuple):
     """Describes two parameters that were equal when the recording began, and are no more; each was trained."""
 
@@ -91,7 +102,8 @@ class Audit:
     inner: frozenset[str] = frozenset()  # models that another one calls without holding them
     steps: int = 0  # optimizer steps that were done
     idle_steps: int = 0  # those of which no parameter of the optimizer had a gradient
-    optimizers: int = 1  # how many stepped
+    has_steps: bool = False  # optimizers step elsewhere, too: this is a part of what was watched
+    optimizers: tuple[str, ...] = ()  # types of those that stepped
     clips: Sequence[Clip] = ()
     copies: Sequence[Copy] = ()
     histories: Mapping[tuple[str, str], History] = field(default_factory=dict)
@@ -99,6 +111,7 @@ class Audit:
     unset_statistics: frozenset[tuple[str, str]] = frozenset()  # (model, module): a batch norm as it was made
     # Ops from one optimizer step to the next, at both of which torch's generator stood at the same place.
     repeated_draws: Sequence[range] = ()
+    passes: Sequence[Pass] = ()
 
     @cached_property
     def trained(self) -> pd.DataFrame:
@@ -116,6 +129,11 @@ class Audit:
     def has_backward(self) -> bool:
         """Returns whether a gradient was computed."""
         return bool((self.ops["phase"] == "backward").any())
+
+    @cached_property
+    def ran_before_step(self) -> bool:
+        """Returns whether the recording holds ops of a forward or backward pass before its first optimizer step."""
+        return bool(((self.ops["step"] == 0) & self.ops["phase"].isin(["forward", "backward"])).any())
 
     @cached_property
     def read(self) -> frozenset[tuple[str, str]]:

@@ -1,5 +1,7 @@
 """Judges gradients: none, zero, not finite, vanishing or exploding along the depth of a model."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 
@@ -10,6 +12,8 @@ from nbkit.findings.training.names import about, by_model, listed_names, plural
 
 # After so many steps a matrix that began as zeros (LoRA, the last layer of a residual branch) is zero no more.
 STEPS_FROM_ZERO = 3
+# So many steps of the optimizer of a model without any gradient are worth a look.
+STEPS_OF_MODEL = 2
 NO_GRADIENT = "Keep the values in tensors that autograd follows up to the loss: no detach(), .data, numpy() or item()."
 UNUSED = (
     "If they are to be trained, let the loss depend on what they give; else freeze them with requires_grad_(False)."
@@ -29,14 +33,25 @@ def missing_gradients(audit: Audit) -> list[Finding]:
     if not audit.has_backward or not len(none):
         return []
     is_read = has_name(audit, none)
-    none_read = none[is_read & none["model"].isin(reached).to_numpy(dtype=bool)]
-    cuts = _without_grad_together(find_cuts(audit, none_read))
-    findings = []
-    for cut in dict.fromkeys(cuts):
-        for model, names in by_model(none_read[[one == cut for one in cuts]]):
-            findings.append(_missing(audit, model, names, cut))
+    is_reached = none["model"].isin(reached).to_numpy(dtype=bool)
+    findings = _cut_off(audit, none[is_read & is_reached])
+    if reached:
+        # A whole model may be left alone for some steps, such as the generator while its critic trains.
+        is_long = (none["optimizer_steps"] >= STEPS_OF_MODEL).to_numpy(dtype=bool)
+        aside = _cut_off(audit, none[is_read & ~is_reached & is_long])
+        findings += [replace(one, severity="hint") for one in aside if one.severity == "warning"]
     unread = none[~is_read & (none["calls"].fillna(1) == 0).to_numpy(dtype=bool)]
     return [*findings, *(_never(audit, model, names) for model, names in by_model(unread))]
+
+
+def _cut_off(audit: Audit, rows: pd.DataFrame) -> list[Finding]:
+    """Returns a finding for each op that cuts these parameters off, and each model."""
+    cuts = _without_grad_together(find_cuts(audit, rows))
+    return [
+        _missing(audit, model, names, cut)
+        for cut in dict.fromkeys(cuts)
+        for model, names in by_model(rows[[one == cut for one in cuts]])
+    ]
 
 
 def _without_grad_together(cuts: list[Cut | None]) -> list[Cut | None]:

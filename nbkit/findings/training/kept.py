@@ -27,7 +27,7 @@ def kept_graphs(audit: Audit) -> list[Finding]:
         kept[op["op"], op["module"] if isinstance(op["module"], str) else None, str(op["source"])].append(op_id)
     findings = []
     for op_ids in kept.values():
-        steps = {step // audit.optimizers for op_id in op_ids for step in graph.steps(op_id)}
+        steps = {step // max(1, len(audit.optimizers)) for op_id in op_ids for step in graph.steps(op_id)}
         if len(steps) >= FEWEST_STEPS:
             findings.append(_kept(audit, op_ids, len(steps)))
     return findings

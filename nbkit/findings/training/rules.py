@@ -19,12 +19,14 @@ from nbkit.findings.training.gradients import (
 from nbkit.findings.training.kept import kept_graphs, repeated_draws
 from nbkit.findings.training.modes import dropout_in_eval, trained_in_eval
 from nbkit.findings.training.norms import lone_samples, norms_in_eval, static_statistics, unset_statistics
+from nbkit.findings.training.untrained import untrained, unused_gradients
 from nbkit.findings.training.updates import lost_updates, not_in_optimizer, skipped_steps
 from nbkit.findings.waste.rules import waste_findings
 from nbkit.findings.waste.step import RecordedStep
 from nbkit.schema.findings import SEVERITIES
 
 RULES = (
+    untrained,
     missing_gradients,
     not_in_optimizer,
     accumulation_findings,
@@ -49,6 +51,7 @@ RULES = (
     parted_copies,
     kept_graphs,
     repeated_draws,
+    unused_gradients,
 )
 
 

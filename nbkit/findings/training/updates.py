@@ -3,7 +3,7 @@
 import pandas as pd
 
 from nbkit.findings.finding import Finding
-from nbkit.findings.training.facts import Audit
+from nbkit.findings.training.facts import Audit, at_line
 from nbkit.findings.training.names import about, by_model, listed_names, plural
 
 HALF = ("bfloat16", "float16")
@@ -18,6 +18,9 @@ OTHER_MODEL = "Make the optimizer from the parameters of the model that runs, af
 INNER = "Register the module: an attribute of the model, or an element of its nn.ModuleList or nn.ModuleDict."
 LOST = "Keep the weights in float32 and compute in half precision (torch.autocast), or use a larger learning rate."
 NOTHING = "Look at the learning rate, and whether the optimizer's state holds NaN or Inf."
+CLIPPED = "Clip to a larger norm: about that which the gradients mostly have."
+# A norm that is clipped to less than this share of what it was moves nothing.
+LEAST_LEFT = 1e-3
 SKIPPED = "If it goes on, find the op that makes the NaN or Inf with opcheck: a smaller scale does not mend it."
 
 
@@ -77,12 +80,17 @@ def _lost(audit: Audit, model: str, of: pd.DataFrame, moved: float) -> Finding:
     whose = listed_names(audit, model, names)
     share = "no element" if not moved else f"only {100 * moved:.2g} % of the elements"
     why = f": {dtype} rounds w - {rate:.2g} * update back to w for the others" if is_half else ""
+    clip = next((clip for clip in audit.clips if clip.most < LEAST_LEFT * clip.norm), None)
+    advice = LOST if is_half else NOTHING
+    if clip is not None:
+        why += f"; clip_grad_norm_ clips them from a norm of {clip.norm:.2g} to {clip.most:.2g}"
+        why, advice = f"{why}{at_line(audit, clip.source)}", CLIPPED
     return Finding(
         rule="lost_update",
         severity="warning",
         message=f"The optimizer changes {share} of {whose} though {'its' if len(names) == 1 else 'their'} "
         f"{plural(names, 'gradient')} {'is' if len(names) == 1 else 'are'} not 0{why}",
-        advice=LOST if is_half else NOTHING,
+        advice=advice,
         **about(names, changed_fraction=moved, learning_rate=float(rate)),
     )
 

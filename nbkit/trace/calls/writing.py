@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
 from typing import Any
+from weakref import WeakSet
 from zlib import crc32
 
 import numpy as np
@@ -34,6 +35,8 @@ from nbkit.trace.calls.shards import BLOCK, Shard, Shards
 EVERY_S = 0.8
 # As many bytes may wait for the disk; the step waits, too, when it has more.
 MOST_WAITING = 48 * 2**20
+# Those whose folders are being written.
+_writers: WeakSet["CallWriter"] = WeakSet()
 
 
 class FullError(Exception):
@@ -62,7 +65,7 @@ class CallWriter:
     def __init__(
         self, folder: Path, head: Mapping[str, Any], max_bytes: int, start: StartFileWriter = PythonFileWriter
     ) -> None:
-        self.folder, self.max_bytes, self.start = folder, max_bytes, start
+        self.max_bytes, self.start = max_bytes, start
         self.written_calls = 0  # that are on the disk
         self._lines: list[bytes] = []  # of calls that wait: one or more in each
         self._waiting_calls = 0
@@ -74,7 +77,9 @@ class CallWriter:
         self._waiting: deque[Submitted] = deque()
         self._error: OSError | None = None
         _cleared(folder)
-        self.shards = Shards(folder)
+        self.folder = folder.absolute()  # the step may go elsewhere
+        self.shards = Shards(self.folder)
+        _writers.add(self)
         self._save(HEAD, encode({"format": FORMAT, "version": VERSION, **head}))
 
     @property
@@ -171,6 +176,7 @@ class CallWriter:
 
     def finish(self) -> None:
         """Writes what waits. Raises OSError."""
+        _writers.discard(self)
         try:
             self.flush()
         finally:
@@ -199,6 +205,8 @@ def _cleared(folder: Path) -> None:
         with suppress(FileExistsError):
             folder.mkdir(parents=True)
             return
+        if any(folder.samefile(writer.folder) for writer in _writers if writer.folder.exists()):
+            raise TraceError(f"Another opcapture is writing {folder}; choose another name.")
         if folder.is_dir() and any(folder.iterdir()) and not (folder / HEAD).is_file():
             raise TraceError(f"{folder} is not empty and holds no captured calls; choose another name.")
         for file in folder.iterdir():

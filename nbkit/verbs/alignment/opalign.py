@@ -1,12 +1,14 @@
 """opalign runs two models, or two forms of one, and says where they first diverge, as `%opalign` and as `align`."""
 
 from argparse import Namespace
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from nbkit import units
+from nbkit.analysis.align.doubts import doubts, not_known, one_sided
+from nbkit.analysis.align.extra import unpaired_outputs
 from nbkit.analysis.align.first_divergence import first_divergence
 from nbkit.analysis.align.frames import frames_of
 from nbkit.analysis.align.traces.two_traces import aligned
@@ -16,8 +18,9 @@ from nbkit.trace.executions.arrays import read_arrays
 from nbkit.trace.executions.execution import Execution
 from nbkit.trace.executions.values import KEPT_BYTES
 from nbkit.trace.trace import Trace
+from nbkit.verbs.alignment.accepted import WAYS, check_one_ran, check_side, checked_inputs
 from nbkit.verbs.alignment.copying import check_modules, parameters_copied
-from nbkit.verbs.alignment.sides import WAYS, execution_of, failed, inputs_beside, turned_into
+from nbkit.verbs.alignment.sides import execution_of, inputs_beside, turned_into
 from nbkit.verbs.notebook import Notebook
 from nbkit.verbs.options.generated import OptionHolder
 from nbkit.verbs.options.parser import absolute_path
@@ -27,6 +30,8 @@ from nbkit.views.alignment_view import ALIGNMENT_VIEW
 from nbkit.views.report.opreport import opreport
 
 VERB = "opalign"
+# So many outputs of one side alone are named.
+MOST_NAMES = 4
 
 
 def opalign(
@@ -52,7 +57,7 @@ def opalign(
             recorded with values="stats" or its path.
         right: what is compared with it; likewise, or a word for what the left module is turned into: "onnx" (exported),
             "onnxruntime" (exported and optimized by it), "export" (torch.export, decomposed), "compile".
-        inputs: arguments of both, by position or by name.
+        inputs: arguments of both, by position or by name; a tensor alone is the only one.
         right_inputs: arguments of the right one, where they are not the same. Else its tensors are on the device of its
             parameters.
         backward: also runs the backward pass of torch models, from the loss that they return, else from the mean of
@@ -64,37 +69,40 @@ def opalign(
         name: what the trace is called where it is shown.
 
     Raises:
-        OptionError: for sides or inputs that cannot be used. If one side alone fails while it runs, the trace has the
-            results up to there.
+        OptionError: for sides or inputs that cannot be used, and if both sides fail while they run. If one side alone
+            does, the trace has the results up to there.
     """
-    given = inputs_beside(right, inputs) if right_inputs is None else right_inputs
-    settings: dict[str, Any] = {"backward": backward, "kept_bytes": kept_bytes}
-    forward: dict[str, Any] = {**settings, "backward": False}
+    inputs = checked_inputs(inputs, "inputs")
     if copy_parameters:
         check_modules(left, right)
+    check_side("left", left)
+    check_side("right", right)
+    given = inputs_beside(right, inputs) if right_inputs is None else checked_inputs(right_inputs, "right_inputs")
+    settings: dict[str, Any] = {"backward": backward, "kept_bytes": kept_bytes}
+    forward: dict[str, Any] = {**settings, "backward": False}
     with Progress(lambda: "running the left side") as _:
-        first = _attempt("left", left, lambda: execution_of(left, inputs, **settings))
+        first = _run("left", lambda: execution_of(left, inputs, **settings))
     said: dict[str, Any] = {}
     if copy_parameters:
         with Progress(lambda: "pairing parameters") as _:
             said = parameters_copied(left, right, first, lambda: execution_of(right, given, **forward))
     with Progress(lambda: "running the right side") as _:
         if isinstance(right, str) and right in WAYS:
-            second = _attempt("right", right, lambda: turned_into(right, left, given, **settings))
+            second = _run("right", lambda: turned_into(right, left, given, **settings))
         else:
-            second = _attempt("right", right, lambda: execution_of(right, given, **settings))
-    if not first.results and not second.results:
-        raise OptionError(first.error or second.error or "neither side has a result.")
+            second = _run("right", lambda: execution_of(right, given, side="right", **settings))
+    check_one_ran(first, second)
     trace = aligned_trace(first, second, name=name)
     notes = [*said.pop("notes", []), *trace.meta["notes"]]
     return Trace(trace.frames, {**trace.meta, **said, "notes": notes})
 
 
-def _attempt(side: str, source: Any, run: Callable[[], Execution]) -> Execution:
+def _run(side: str, run: Callable[[], Execution]) -> Execution:
+    """Runs a side. Raises OptionError that names it, where it cannot be run at all."""
     try:
         return run()
     except NbkitError as error:
-        return failed(side, source, error)
+        raise OptionError(f"the {side} side cannot be used: {error}") from error
 
 
 def aligned_trace(left: Execution, right: Execution, *, name: str | None = None) -> Trace:
@@ -103,6 +111,7 @@ def aligned_trace(left: Execution, right: Execution, *, name: str | None = None)
         alignment = aligned(left, right)
         frames = frames_of(alignment)
         first = first_divergence(alignment)
+        extra = unpaired_outputs(alignment.left, alignment.right, alignment.matches)
     rows = frames["alignment"]
     counts = rows["mark"].value_counts()
     if first is not None:
@@ -128,7 +137,10 @@ def aligned_trace(left: Execution, right: Execution, *, name: str | None = None)
         "tolerance": alignment.tolerance,
         "first_divergence": first,
         "divergences": len(alignment.events),
-        "notes": [*_notes("left", left), *_notes("right", right), *failures],
+        "not_known": not_known(alignment),
+        "doubts": [] if alignment.events else [*doubts(alignment)],
+        "one_sided": None if alignment.events else one_sided(alignment),
+        "notes": [*_notes("left", left, extra[0]), *_notes("right", right, extra[1]), *failures],
     }
     return Trace(frames, meta)
 
@@ -152,9 +164,13 @@ def _side(run: Execution) -> dict[str, Any]:
     return {"name": run.name, "origin": run.origin, "results": len(run.results), "error": run.error, **run.meta}
 
 
-def _notes(side: str, run: Execution) -> list[str]:
-    kept = [f"values of {run.values.left_out:,} results were not kept (kept_bytes)"] if run.values.left_out else []
-    return [f"{side}: {note}" for note in (*run.notes, *kept)]
+def _notes(side: str, run: Execution, extra: Collection[int]) -> list[str]:
+    left_out = run.values.left_out
+    kept = [f"values of {left_out:,} results were not kept (kept_bytes): their statistics were compared"]
+    alone = [name for name, number in run.outputs.items() if number in extra]
+    more = f"{', '.join(alone[:MOST_NAMES])}{', ...' if len(alone) > MOST_NAMES else ''}"
+    returned = [f"the other side does not return {more}, so that nothing was compared with it"] if alone else []
+    return [f"{side}: {note}" for note in (*run.notes, *(kept if left_out else []), *returned)]
 
 
 def _add_line_options(holder: OptionHolder) -> None:

@@ -1,27 +1,19 @@
 """Runs what opalign is given as a side: a model of torch or ONNX, a program, a recorded trace."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from nbkit.errors import NbkitError, OptionError
+from nbkit.errors import OptionError
 from nbkit.trace.executions.arrays import as_array
 from nbkit.trace.executions.execution import Execution
 from nbkit.trace.trace import Trace
+from nbkit.verbs.alignment.accepted import Inputs, checked_recording, is_onnx
 from nbkit.verbs.load import load
 
-# What the left model can be turned into, for the right side.
-WAYS = {
-    "onnx": "what torch.onnx.export() makes of the left model, run by onnxruntime as it is",
-    "onnxruntime": "the same, optimized by onnxruntime",
-    "export": "what torch.export makes of the left model, decomposed to core ops",
-    "compile": "the graphs that torch.compile makes of the left model",
-}
-Inputs = Mapping[str, Any] | Sequence[Any]
 
-
-def execution_of(source: Any, inputs: Inputs, *, backward: bool, kept_bytes: int) -> Execution:
+def execution_of(source: Any, inputs: Inputs, *, backward: bool, kept_bytes: int, side: str = "left") -> Execution:
     """Returns the execution of one side. Raises OptionError or TraceError for what cannot be run."""
     if isinstance(source, Execution):
         return source
@@ -32,14 +24,9 @@ def execution_of(source: Any, inputs: Inputs, *, backward: bool, kept_bytes: int
     if isinstance(source, Trace):
         from nbkit.analysis.align.traces.from_trace import trace_execution
 
-        return trace_execution(source)
-    if hasattr(source, "ir_version") or hasattr(source, "model_proto"):
+        return trace_execution(checked_recording(source, side))
+    if is_onnx(source):
         return _onnx(source, inputs, kept_bytes=kept_bytes)
-    if not callable(source) and not hasattr(source, "graph_module"):
-        raise OptionError(
-            f"a side of opalign is a model, a program of torch.export, an ONNX model or its path, or a trace, and this "
-            f"is a {type(source).__name__}."
-        )
     return _torch(source, inputs, backward=backward, kept_bytes=kept_bytes)
 
 
@@ -68,12 +55,6 @@ def inputs_beside(source: Any, inputs: Inputs) -> Inputs:
     from nbkit.capture.executions.parameters import on_device_of
 
     return on_device_of(source, inputs)
-
-
-def failed(side: str, source: Any, error: NbkitError) -> Execution:
-    """Returns an execution without results for a side that could not be run, so that the other one is still shown."""
-    name = str(source) if isinstance(source, str | PathLike) else type(source).__name__
-    return Execution(name, side, (), {}, error=str(error))
 
 
 def call_of(inputs: Inputs) -> tuple[tuple[Any, ...], dict[str, Any]]:

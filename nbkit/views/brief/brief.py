@@ -9,6 +9,7 @@ from nbkit.schema.findings import SEVERITIES
 from nbkit.trace.trace import Trace
 from nbkit.views.brief.entry import LONGEST, Entry, entries, has_steps
 from nbkit.views.brief.looks import JUDGES, LOOKS, Look, seen_values
+from nbkit.views.statements.against import against_tone, against_words
 from nbkit.views.statements.alignment import alignment_tone, alignment_words
 from nbkit.views.statements.cost import cost_words
 from nbkit.views.statements.memory import snapshot_words
@@ -110,8 +111,12 @@ def _what_ran(trace: Trace) -> str:
 
 
 def _verdict(trace: Trace, found: Sequence[Entry], results: dict[str, str]) -> tuple[list[Words], Tone]:
-    """Returns the sentences of the verdict; findings are counted before what was looked at."""
-    seen, tone = seen_values(trace)
+    """Returns the sentences of the verdict; findings are counted before what was looked at.
+
+    Whether the step agrees with another run stands before all: who names one asks that.
+    """
+    asked, seen, tone = against_words(trace), *seen_values(trace)
+    agrees = against_tone(trace)
     said: list[Words] = [
         *alignment_words(trace),
         *((text,) for text in results.values() if text),
@@ -121,13 +126,15 @@ def _verdict(trace: Trace, found: Sequence[Entry], results: dict[str, str]) -> t
         *operator_words(trace),
     ]
     if tone == "bad" or any(entry.severity != "hint" for entry in found):
-        return [*counted(found), *said], "bad"
+        return [*asked, *counted(found), *said], "bad"
+    if agrees == "bad":
+        return [*asked, *said, *counted(found)], "bad"
     if tone == "good" or results.keys() & set(JUDGES):
         until = "" if trace.complete else " until then"
         if found:
-            return [(f"No errors and no warnings{until}.",), *counted(found), *said], "good"
-        return [(f"Nothing wrong found{until}.",), *said], "good"
-    return [*said, *counted(found)], alignment_tone(trace)
+            return [*asked, (f"No errors and no warnings{until}.",), *counted(found), *said], "good"
+        return [*asked, (f"Nothing wrong found{until}.",), *said], "good"
+    return [*asked, *said, *counted(found)], agrees or alignment_tone(trace)
 
 
 def counted(found: Sequence[Entry]) -> list[Words]:

@@ -50,7 +50,8 @@ def _values(trace: Trace) -> str | None:
         hold = "1 of them contains" if propagated == 1 else f"{units.count(propagated)} of them contain"
         text += f" {hold} NaN or Inf constants that are expected, such as the -Inf of a mask."
     if discarded:
-        text += f" {units.counted(discarded, 'op')} made Inf that was thrown away: only integers were made of it."
+        made = f"{units.counted(discarded, 'op')} made NaN or Inf that nothing keeps"
+        text += f" {made}: a mask took it out, or only integers were made of it."
     return text
 
 
@@ -100,9 +101,22 @@ def _trained(trace: Trace, model: str, of: pd.DataFrame) -> str:
         return f"{parameters}: no gradient was computed"
     gradients = f"{_share(with_gradient, trained)} got a gradient"
     if not trace.meta.get("optimizer_steps"):
-        return f"{parameters}: {gradients}, no optimizer stepped"
+        return f"{parameters}: {gradients}, no optimizer stepped{_elsewhere(trace)}"
     both = "" if with_gradient == moved == trained else f"{_share(moved, trained)} "
     return f"{parameters}: {gradients} and {both}moved"
+
+
+def _elsewhere(trace: Trace) -> str:
+    """Says of the steps of a script where optimizers stepped, if not in those that were recorded first."""
+    if "steps" not in trace.frames:
+        return ""
+    first: list[int] = next((one["steps"] for one in trace.meta.get("recordings", [])), [])
+    numbers = ", ".join(map(str, dict.fromkeys(first)))
+    there = f" in step{'s' if len(set(first)) > 1 else ''} {numbers}"
+    done, outside = int(trace.steps["optimizer_steps"].sum()), int(trace.meta.get("outside_steps", 0))
+    times = [units.counted(done, "time") + " in others"] if done else []
+    times += [units.counted(outside, "time") + " between steps"] if outside else []
+    return f"{there}, but {' and '.join(times)}" if times else there
 
 
 def _share(count: int, whole: int) -> str:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from nbkit.views.brief.brief import Brief, brief_of
 from nbkit.views.panels.panel import Contents
 from nbkit.views.report.summary import summary_statements
+from nbkit.views.statements.against import QUESTION as AGAINST
 from nbkit.views.statements.alignment import QUESTION as ALIGNED
 from nbkit.views.statements.cost import QUESTIONS
 from nbkit.views.statements.operators import QUESTION
@@ -15,7 +16,7 @@ from nbkit.views.summary.facts import facts
 
 # What the first screen answers in words.
 FIRST = (
-    ALIGNED, QUESTION, *QUESTIONS, "What changed", "Is anything wrong", "What it is", "What it is made of",
+    AGAINST, ALIGNED, QUESTION, *QUESTIONS, "What changed", "Is anything wrong", "What it is", "What it is made of",
     "What held the memory",
 )  # fmt: skip
 

@@ -12,6 +12,7 @@ from nbkit.analysis.time.times import computing_ops, host_ops, slowest_groups
 from nbkit.trace.trace import Trace
 from nbkit.views.sections.difference import is_different
 from nbkit.views.sections.section import MODULE, module_names
+from nbkit.views.statements.against import against_statements
 from nbkit.views.statements.operators import operator_statements
 from nbkit.views.statements.statement import Link, Statement, Words, op_link
 from nbkit.views.static_html.view import view_of
@@ -28,6 +29,7 @@ def summary_statements(trace: Trace, base: Trace | None = None) -> list[Statemen
     of_verb = view_of(trace).statements
     return [
         *operator_statements(trace),
+        *against_statements(trace),
         *(of_verb(trace) if of_verb else _of_ops(trace, base)),
         _left_out(trace),
         *_cost(trace.meta),

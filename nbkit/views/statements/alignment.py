@@ -8,6 +8,7 @@ import pandas as pd
 from nbkit import units
 from nbkit.schema import ALIGNMENT
 from nbkit.trace.trace import Trace
+from nbkit.views.statements.ended_early import ended_sides, ended_words
 from nbkit.views.statements.statement import Link, Statement, Tone, Words
 from nbkit.views.summary.names import ROOT, shown
 
@@ -29,8 +30,10 @@ def alignment_words(trace: Trace) -> list[Words]:
     if trace.meta.get("verb") != VERB:
         return []
     rows, first = _rows(trace), trace.meta.get("first_divergence")
-    verdict = _diverging(rows, first) if first else _agreeing(rows)
-    return [*verdict, *_ended_early(trace.meta)]
+    ended = ended_sides(trace.meta)
+    found_none = ended_words(rows, ended) if ended else _agreeing(rows, trace.meta)
+    verdict = _diverging(rows, first) if first else found_none
+    return [*verdict, *_doubts(trace.meta), *_not_known(trace.meta), *_ended_early(trace.meta)]
 
 
 def alignment_tone(trace: Trace) -> Tone:
@@ -39,7 +42,11 @@ def alignment_tone(trace: Trace) -> Tone:
         return ""
     if trace.meta.get("first_divergence"):
         return "bad"
+    if ended_sides(trace.meta):
+        return ""
     marks = _rows(trace)["mark"]
+    if trace.meta.get("doubts"):
+        return ""
     return "good" if (marks == "=").any() and not (marks == "~").any() else ""
 
 
@@ -63,19 +70,61 @@ def _rows(trace: Trace) -> pd.DataFrame:
     return ALIGNMENT.check(trace.frames.get("alignment", ALIGNMENT.frame()))
 
 
-def _agreeing(rows: pd.DataFrame) -> Iterator[Words]:
+def _agreeing(rows: pd.DataFrame, meta: Mapping[str, Any]) -> Iterator[Words]:
     counts = rows["mark"].value_counts()
     same, other = int(counts.get("=", 0)), int(counts.get("~", 0))
     known = f"{units.count(same + other)} of {units.counted(len(rows), 'result')} correspond"
     if not same and not other:
         yield ("Nothing of one corresponds to anything of the other, so that nothing was compared.",)
+    elif not other and not meta.get("doubts"):
+        if about := meta.get("one_sided"):
+            yield (f"The two agree as far as {shown(str(about['dtype']))} tells: {known}. {_one_sided(about)}",)
+        else:
+            yield (f"The two agree: {known} and no value differs beyond rounding.",)
     elif not other:
-        yield (f"The two agree: {known} and no value differs beyond rounding.",)
+        yield (f"No difference beyond rounding was found: {known}.",)
+    elif (meta.get("not_known") or {}).get("results") == other:
+        yield (
+            f"{known}: the values of {units.count(same)} agree, and of {units.count(other)} only statistics are known.",
+        )
     else:
         yield (
             f"{known}: {units.count(same)} agree, and {units.count(other)} differ or have no values that are known; "
             f"where a difference begins could not be found.",
         )
+
+
+def _one_sided(about: Mapping[str, Any]) -> str:
+    """Says which ops one side alone has in a dtype whose rounding may hide what they do."""
+    names = [shown(str(name)) for name in about["names"]]
+    more = f" and {units.counted(len(names) - 1, 'other op')}" if len(names) > 1 else ""
+    verbs = ("is", "changes") if len(names) == 1 else ("are", "change")
+    return (
+        f"{names[0]}{more} {verbs[0]} on one side only and {verbs[1]} results by up to "
+        f"{units.general(float(about['error']), 2)}, no more than rounding in that dtype may."
+    )
+
+
+def _doubts(meta: Mapping[str, Any]) -> Iterator[Words]:
+    """Yields what stands against it that two agree in which no difference was found."""
+    for sentence in meta.get("doubts") or ():
+        yield (shown(str(sentence), LONGEST),)
+
+
+def _not_known(meta: Mapping[str, Any]) -> Iterator[Words]:
+    """Says of how many pairs no values are known, whether their statistics agree, and what helps."""
+    about = meta.get("not_known")
+    if not about:
+        return
+    number, differ = int(about["results"]), int(about["differ"])
+    said = "agree"
+    if differ:
+        first, error = shown(str(about["first"])), units.general(float(about["error"]), 2)
+        said = f"differ by more than rounding in {units.count(differ)} of them, first in {first} (by {error})"
+    yield (
+        f"The values of {units.counted(number, 'pair')} are not known on both sides, and their statistics {said}. "
+        f"To compare values, give a larger kept_bytes, or compare smaller modules.",
+    )
 
 
 def _diverging(rows: pd.DataFrame, first: Mapping[str, Any]) -> Iterator[Words]:
@@ -84,7 +133,8 @@ def _diverging(rows: pd.DataFrame, first: Mapping[str, Any]) -> Iterator[Words]:
     place = side_place(next(filter(None, sides), None))
     message = shown(str(first.get("message") or ""), LONGEST).removesuffix(".")
     where: str | Link = place if row is None else alignment_link(place, int(row))
-    yield "They first diverge at ", where, f": {message}." if message else "."
+    found = "They differ at " if first.get("unknown") else "They first diverge at "
+    yield found, where, f": {message}." if message else "."
     kind = f"Kind: {shown(str(first['kind']))}; " if first.get("kind") else ""
     yield (f"{kind}{_around(rows, row)}.",)
     if errors := _errors(first):

@@ -5,11 +5,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from nbkit import units
 from nbkit.analysis.time.times import self_by_phase
 from nbkit.errors import nbkit_failed, please_report
+from nbkit.findings.steps.anomalies import LOSS_NOT_FINITE
 from nbkit.schema import MODULES, OPS
 from nbkit.trace.trace import Trace
 from nbkit.views.summary.counting import counted_ops, is_timeline
@@ -107,9 +109,10 @@ def is_module_tree(nodes: pd.DataFrame) -> bool:
 
 
 def _tree_counts(trace: Trace) -> list[tuple[str, str]]:
-    """Counts modules and parameters, tied ones once."""
+    """Counts modules and parameters, each once: one that stands in several places says so of all but the first."""
     modules = trace.frames.get("modules", MODULES.frame())
-    number = int((trace.nodes["kind"] == "module").sum())
+    again = trace.nodes["attributes"].str.contains('"same_as"', na=False)
+    number = int(((trace.nodes["kind"] == "module") & ~again).sum())
     root = modules[modules["module"] == ""]
     figures = [("module" if number == 1 else "modules", units.count(number))]
     if len(root) == 1:
@@ -122,12 +125,27 @@ def _watched(trace: Trace) -> list[tuple[str, str]]:
     """Counts the steps of a script that were watched, and tells how their loss went; nothing for other traces."""
     if "steps" not in trace.frames:
         return []
-    count, losses = len(trace.steps), trace.steps["loss"].dropna().tolist()
-    went = [("loss", f"{losses[0]:.3g} at first, {losses[-1]:.3g} at last")] if len(losses) > 1 else []
+    count = len(trace.steps)
+    went = [("loss", losses)] if (losses := _losses(trace.steps)) else []
     recorded = Counter(number for one in trace.meta.get("recordings", []) for number in one["steps"] if _is_deep(one))
     names = [f"{number}{f' ({times} times)' if times > 1 else ''}" for number, times in sorted(recorded.items())]
     deep = [("looked into", f"step{'s' if len(names) > 1 else ''} {', '.join(names)}")] if names else []
     return [("step" if count == 1 else "steps", units.count(count)), *went, *deep]
+
+
+def _losses(steps: pd.DataFrame) -> str | None:
+    """Says how the loss went: where it is NaN or Inf in the end, from which step on; a null is a step without."""
+    begins = steps.index[steps["anomaly"] == LOSS_NOT_FINITE]
+    is_lost = len(begins) > 0 and not np.isfinite(steps["loss"].loc[begins[-1] :]).any()
+    finite = steps["loss"].loc[: begins[-1] - 1] if is_lost else steps["loss"]
+    losses = finite[np.isfinite(finite)] if is_lost else finite.dropna()
+    if not is_lost:
+        return f"{losses.iloc[0]:.3g} at first, {losses.iloc[-1]:.3g} at last" if len(losses) > 1 else None
+    value = "NaN" if np.isnan(steps["loss"].iloc[-1]) else "Inf"
+    went = [f"{losses.iloc[0]:.3g} at first"] if len(losses) else []
+    went += [f"{losses.iloc[-1]:.3g} in step {steps['step'].loc[losses.index[-1]]}"] if len(losses) > 1 else []
+    since = f"from step {steps['step'].loc[begins[-1]]} on" if begins[-1] < steps.index[-1] else "the last step"
+    return ", ".join([*went, f"{value} at last ({since})"])
 
 
 def _is_deep(recording: Mapping[str, Any]) -> bool:

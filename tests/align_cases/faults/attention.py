@@ -82,13 +82,19 @@ def softmax_in_float16(right: nn.Module, left: nn.Module) -> None:
     right.blocks[2].attend.weights = lambda scores: scores.half().softmax(-1).float()
 
 
-@planted("llama_plain", "permuted_heads", left="model.layers.1.self_attn", right="blocks.1.attend")
+@planted("llama_plain", "permuted_heads", left="model.layers.1.self_attn.o_proj", right="blocks.1.attend")
 def heads_from_the_last(right: nn.Module, left: nn.Module) -> None:
     """Heads of layer 1 come in front of the output projection in the other order."""
     right.blocks[1].attend.joined = lambda mixed: mixed.flip(2).flatten(2)
 
 
-@planted("phi3_split", "permuted_heads", left="model.layers.0.self_attn", right="blocks.0.attend", also="transposed")
+@planted(
+    "phi3_split",
+    "permuted_heads",
+    left="model.layers.0.self_attn.o_proj",
+    right="blocks.0.attend.wo",
+    also="transposed",
+)
 def channels_before_heads(right: nn.Module, left: nn.Module) -> None:
     """Channels of layer 0 come in front of the output projection with the heads inside."""
     right.blocks[0].attend.joined = lambda mixed: mixed.transpose(2, 3).flatten(2)

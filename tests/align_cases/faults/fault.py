@@ -21,7 +21,8 @@ class Fault:
     """Says where a fault is, by module paths; the root is the empty path.
 
     A module is acceptable if the wrong op or parameter, or its counterpart on the other side, is its own: the innermost
-    module, or the parent where the op is a function in the parent's forward. `also` are kinds that describe the same.
+    module, or the parent where the op is a function in the parent's forward. A side that has no such op has the place
+    of the op that first reads what is wrong. `also` are kinds that describe the same.
     """
 
     name: str

@@ -81,18 +81,18 @@ def shares_do_not_sum_to_one(right: nn.Module, left: nn.Module) -> None:
     feed.shares = shares
 
 
-@planted("gemma_own", "scale", left="model.embed_tokens", right=".")
+@planted("gemma_own", "scale", left="model.embed_tokens", right="layers.0")
 def embeddings_not_scaled(right: nn.Module, left: nn.Module) -> None:
     """Embeddings are not multiplied by the root of the width."""
     right.scale = 1.0
 
 
-# What stands for the sum is what attention gave, made by its output projection, and read by the next norm.
+# The next norm reads what attention gave in place of the sum.
 @planted(
     "llama_plain",
     "missing_residual",
-    left="model.layers.1",
-    right="blocks.1 blocks.1.attend blocks.1.attend.wo",
+    left="model.layers.1.post_attention_layernorm",
+    right="blocks.1.second",
 )
 def residual_of_attention_missing(right: nn.Module, left: nn.Module) -> None:
     """Layer 1 does not add its input to what attention gives."""
@@ -105,7 +105,7 @@ def residual_of_attention_missing(right: nn.Module, left: nn.Module) -> None:
     block.forward = forward
 
 
-@planted("neox_split", "missing_residual", left="gpt_neox.layers.2", right="blocks.2")
+@planted("neox_split", "missing_residual", left="gpt_neox.layers.2", right="ln")
 def residual_of_a_layer_missing(right: nn.Module, left: nn.Module) -> None:
     """Layer 2 does not add its input to what attention and the network give."""
     block = right.blocks[2]

@@ -11,6 +11,7 @@ HINTS = {
     "unused_head": {"no_gradient"},
     "target_network": {"no_gradient"},
     "distances": {"zero_gradient"},
+    "critic_more_often": {"zero_gradient"},  # the bias of the critic cancels
     "lora": {"zero_gradient"},
     "branches_from_zero": {"zero_gradient"},
     "gradient_accumulation_over_calls": {"accumulated_gradient"},

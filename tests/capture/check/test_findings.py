@@ -46,6 +46,13 @@ CASES = {
     "a row that is masked out": (lambda: torch.full((1, 3), -INF).softmax(-1), [("_softmax", "nan")]),
     "Inf - Inf": (lambda: torch.full((2,), INF) - INF, [("sub", "nan")]),
     "in-place": (lambda: ones(3).div_(0), [("div_", "inf")]),
+    "in-place, too large": (lambda: torch.full((2,), 6e4).half().add_(2e4), [("add_", "overflow")]),
+    "in-place, a product": (lambda: torch.full((2,), 6e4).half().mul_(2), [("mul_", "overflow")]),
+    "in-place, a quotient": (lambda: torch.full((2,), 6e4).half().div_(0.5), [("div_", "overflow")]),
+    "in-place, log of 0": (lambda: torch.zeros(2).log_(), [("log_", "inf")]),
+    "in-place, log1p of -1": (lambda: (-ones(2)).log1p_(), [("log1p_", "inf")]),
+    "in-place, 1/0": (lambda: torch.zeros(2).reciprocal_(), [("reciprocal_", "inf")]),
+    "several results": (lambda: torch.std_mean(torch.zeros(0)), [("std_mean", "nan")]),
     "out=": (lambda: torch.log(torch.zeros(2), out=torch.full((2,), math.nan)), [("log", "inf")]),
     "complex": (lambda: torch.zeros(2, dtype=torch.complex64).reciprocal(), [("reciprocal", "nan")]),
     "float8": (lambda: torch.full((2,), 1e6).to(torch.float8_e5m2), [("_to_copy", "overflow")]),
@@ -63,6 +70,8 @@ HEALTHY = {
     "dropout": lambda: F.dropout(ones(100), 0.999),
     "sparse": lambda: torch.eye(3).to_sparse() * 2,
     "meta": lambda: torch.ones(3, device="meta").log(),
+    "logsigmoid, whose note is small": lambda: F.logsigmoid(torch.full((4,), -12.0).half()),
+    "layer_norm, whose note is small": lambda: F.layer_norm(torch.tensor([6e4, -6e4]).half(), [2]),
     "paths that the CTC loss rules out": lambda: ctc_loss([3, 2], [9, 8]).backward(),
 }
 
@@ -73,6 +82,7 @@ def ctc_loss(lengths, frames, **options):
     return F.ctc_loss(scores, torch.tensor([[1, 2, 3], [2, 4, 0]]), frames, lengths, **options)
 
 
+@pytest.mark.filterwarnings("ignore:std_mean")
 @pytest.mark.parametrize("case", CASES)
 def test_the_op_that_goes_wrong_is_named(case):
     """What is no number, and what goes wrong besides."""

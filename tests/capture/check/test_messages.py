@@ -35,6 +35,16 @@ MESSAGES = {
         "4 of 4 elements are Inf where 2e+60 does not fit (float32 ends at 3.403e+38), the first at [0, 0]; "
         "inputs: shape [2, 2] from 1e+30 to 1e+30; shape [2, 2] from 1e+30 to 1e+30",
     ),
+    "a sum of squares": (
+        lambda: torch.full((9,), 1e38).norm(),
+        "its only element is Inf where the exact result 3e+38 fits (float32 ends at 3.403e+38): the op overflows on "
+        "its way to it; inputs: shape [9] from 1e+38 to 1e+38",
+    ),
+    "overwritten by what does not fit": (
+        lambda: torch.full((2,), 6e4).half().add_(2e4),
+        "2 of 2 elements are Inf where the exact result does not fit (float16 ends at 6.55e+04), the first at [0]; "
+        "inputs there: 2e+04; it overwrote its input",
+    ),
     "parts": (
         lambda: torch.full((2, 2), 2.0**100 + 0j) @ torch.full((2, 2), 2.0**100 + 0j),
         f"4 of 4 elements are Inf where {complex(2.0**201)} does not fit (complex64 ends at 3.403e+38), the first at "

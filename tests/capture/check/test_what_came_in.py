@@ -68,6 +68,60 @@ def test_a_number_that_is_nan_makes_a_nan_where_an_op_computes_with_it():
     assert messages(step) == [expected]
 
 
+SCALE, TARGET = nn.Parameter(torch.tensor(NAN)), torch.tensor(NAN)
+NUMBERS = {
+    "a parameter": (lambda: (torch.ones(2, 2) * SCALE.exp()).mean(), "exp"),
+    "a buffer": (lambda: torch.ones(2).mean() / TARGET, "div"),
+    "a target": (lambda: nn.functional.mse_loss(torch.ones(()), TARGET), "mse_loss"),
+    "made in the step": (lambda: torch.tensor(NAN) * torch.ones(2), "mul"),
+    "moved to another dtype": (lambda: TARGET.double() * torch.ones(2), "mul"),
+    "an Inf of a parameter": (lambda: torch.ones(2) * nn.Parameter(torch.tensor(INF)), "mul"),
+}
+
+
+@pytest.mark.parametrize("case", NUMBERS)
+def test_a_nan_without_dimensions_that_is_computed_with_is_a_finding(case):
+    step, op = NUMBERS[case]
+    assert kinds(step) == [(op, "input")]
+
+
+FILLS = {
+    "where": lambda: torch.where(torch.eye(2) > 0, torch.tensor(-INF), torch.ones(2, 2)).softmax(-1),
+    "where, a NaN": lambda: torch.where(torch.eye(2) > 0, torch.tensor(NAN), torch.ones(2, 2)).nansum(),
+    "masked_fill": lambda: torch.ones(2, 2).masked_fill(torch.eye(2) > 0, torch.tensor(-INF)).softmax(-1),
+    "another dtype": lambda: torch.ones(2).double().masked_fill(torch.eye(2)[0] > 0, torch.tensor(-INF).double()),
+    "full": lambda: torch.full((2,), -INF) + 1,
+    "a product": lambda: torch.ones(2) * INF,
+    "a least value": lambda: torch.stack([torch.tensor(INF), torch.tensor(1.0)]).amin(),
+}
+
+
+@pytest.mark.parametrize("case", FILLS)
+def test_an_inf_without_dimensions_and_a_nan_that_fills_memory_are_given(case):
+    assert kinds(FILLS[case]) == []
+
+
+def test_an_inf_that_came_in_explains_a_nan():
+    net = nn.LSTM(4, 4)
+    net.weight_ih_l0.data[0, 0] = INF
+    [first] = found(lambda: net(torch.ones(1, 2, 4))[0].sum().backward()).findings.itertuples()
+    assert (first.rule, first.parameter) == ("input", "weight_ih_l0")
+    net.weight_ih_l0.data.fill_(INF)
+    assert [rule for _, rule in kinds(lambda: net(torch.tensor([[[1.0, -1.0, 0.0, 0.0]]])))] == ["input"]
+
+
+@pytest.mark.parametrize("split", [torch.chunk, torch.unsafe_chunk])
+def test_a_part_that_is_finite_does_not_vouch_for_the_rest(split):
+    weight = torch.eye(4)
+    weight[0, 0] = NAN
+
+    def step():
+        first, second = split(torch.ones(2, 4) @ weight, 2, 1)
+        return first + 1, first.add_(second)
+
+    assert kinds(step) == [("mm", "input")]
+
+
 MASK = torch.full((3, 3), -INF).triu(1)
 MASKS = {
     "added": lambda: (torch.ones(3, 3) + MASK).softmax(-1),

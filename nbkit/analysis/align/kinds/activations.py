@@ -125,10 +125,14 @@ def named_function(case: Case, gate: Gate, side: str) -> str | None:
     value = at(gate.value, case.places)
     factor = None if gate.other is None else at(gate.other, case.places)
     allowed = max(case.limit * norm(wanted - beside), 1e-300)
-    best, name = min(
-        (norm(wanted - (function(value) if factor is None else function(value) * factor)), name)
+    errors = {
+        name: norm(wanted - (function(value) if factor is None else function(value) * factor))
         for name, function in FUNCTIONS.items()
-    )
+    }
+    best, name = min((error, name) for name, error in errors.items())
+    # Of positive numbers alone relu, elu and more are the numbers themselves.
+    if errors[NONE] <= best + 1e-12 * norm(wanted):
+        name = NONE
     return name if best <= allowed else None
 
 

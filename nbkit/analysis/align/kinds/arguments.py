@@ -1,5 +1,9 @@
 """Tests whether two ops that do the same read the same, but for one number: a constant, or an argument of the op."""
 
+import json
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 
 from nbkit.analysis.align.align import Alignment
@@ -15,6 +19,21 @@ from nbkit.divergence.arguments import other_arguments
 ROOTS = ("sqrt", "rsqrt", "power")
 SCALING = ("multiply", "divide", "matmul", "scale")
 EPSILONS, SCALES = ("eps", "epsilon", "variance_epsilon"), ("alpha", "scale")
+AXES = ("dim", "axis", "axes")
+# These change the shape of a result, where it lies, or how it is rounded.
+OF_FORM = ("keepdim", "copy", "implicit", "cudnn_enabled", "dtype", "layout", "memory_format")
+
+
+def argument_alone(alignment: Alignment, event: Event) -> Kind | None:
+    """Tests for one number or truth value in which two calls of an op differ that read the same.
+
+    It is known, and nothing else can be the cause: what values let one infer stands behind it.
+    """
+    match = event.match
+    if match is None or alignment.left.results[match.left].kind != "op":
+        return None
+    others = _other_operands(alignment, match)
+    return _argument(alignment, match, (int, float)) if others is not None and not others else None
 
 
 def other_number(alignment: Alignment, event: Event) -> Kind | None:
@@ -26,22 +45,24 @@ def other_number(alignment: Alignment, event: Event) -> Kind | None:
     match = event.match
     if match is None:
         return None
-    left, right = alignment.left, alignment.right
-    if left.results[match.left].kind != "op":
+    if alignment.left.results[match.left].kind != "op":
         return _constant(alignment, match.left, match.right)
-    if left.does[match.left] != right.does[match.right]:
+    others = _other_operands(alignment, match)
+    if others is None:
         return None
-    ours, theirs = left.results[match.left], right.results[match.right]
-    if len(ours.sources) != len(theirs.sources):
-        return None
-    others = [
-        (first, second)
-        for first, second in zip(ours.sources, theirs.sources, strict=True)
-        if not _is_same(alignment, first, second)
-    ]
     if not others:
-        return _argument(ours.op, theirs.op, ours.arguments, theirs.arguments)
+        return _argument(alignment, match, (int, float, str, list))
     return _operand(alignment, match, *others[0]) if len(others) == 1 else None
+
+
+def _other_operands(alignment: Alignment, match: Match) -> list[tuple[int, int]] | None:
+    """Returns the pairs of operands that are not the same; null where the ops do not do the same."""
+    left, right = alignment.left, alignment.right
+    ours, theirs = left.results[match.left].sources, right.results[match.right].sources
+    if left.does[match.left] != right.does[match.right] or len(ours) != len(theirs):
+        return None
+    pairs = zip(ours, theirs, strict=True)
+    return [(first, second) for first, second in pairs if not _is_same(alignment, first, second)]
 
 
 def _is_same(alignment: Alignment, first: int, second: int) -> bool:
@@ -55,17 +76,44 @@ def _is_same(alignment: Alignment, first: int, second: int) -> bool:
     return relative_error(values[0].reshape(-1), values[1].reshape(-1)) <= alignment.tolerance / 10
 
 
-def _argument(op: str | None, other_op: str | None, left: str | None, right: str | None) -> Kind | None:
-    """Returns the kind of the one argument in which two calls of an op differ, if it is a number."""
-    others = other_arguments(left, right) if op == other_op else {}
+def _argument(alignment: Alignment, match: Match, types: tuple[type, ...]) -> Kind | None:
+    """Returns the kind of the one argument in which two calls of an op differ, if its values are of some types."""
+    left, right = alignment.left, alignment.right
+    ours, theirs = left.results[match.left], right.results[match.right]
+    others = other_arguments(ours.arguments, theirs.arguments) if ours.op == theirs.op else {}
     if len(others) != 1:
         return None
     (name, values), *_ = others.items()
-    if not all(isinstance(value, int | float) and not isinstance(value, bool) for value in values):
+    if name in OF_FORM or not all(isinstance(value, types) for value in values):
         return None
+    if name in AXES and _axes(values[0], len(ours.shape)) == _axes(values[1], len(ours.shape)):
+        return None
+    does, ends = left.does[match.left], f"{_text(values[0])} on the left, {_text(values[1])} on the right."
+    if name == "other" and does == "add" and _is_before_root(left, match.left):
+        return Kind("epsilon", f"The number that is added before the root is {ends}", 0.0)
+    if name in EPSILONS and does.endswith("norm"):
+        return Kind("epsilon", f"The norm has epsilon {ends}", 0.0)
+    if name == "other" and does in SCALING:
+        return Kind("scale", f"The number by which {ours.op} scales is {ends}", 0.0)
     kind = "epsilon" if name in EPSILONS else "scale" if name in SCALES else "argument"
-    texts = [number_text(value) for value in values]
-    return Kind(kind, f"The argument {name} of {op} is {texts[0]} on the left, {texts[1]} on the right.", 0.0)
+    return Kind(kind, f"The argument {name} of {ours.op} is {ends}", 0.0)
+
+
+def _axes(value: Any, rank: int) -> list[Any]:
+    """Returns axes as they are counted from the first one."""
+    found = value if isinstance(value, list) else [value]
+    return [one % rank if isinstance(one, int) and rank else one for one in found]
+
+
+def _text(value: Any) -> str:
+    """Returns an argument as a reader of Python writes it."""
+    if isinstance(value, str | bool):
+        return str(value)
+    return json.dumps(value) if isinstance(value, Sequence) else number_text(value)
+
+
+def _is_before_root(side: Side, number: int) -> bool:
+    return any(side.does[reader] in ROOTS for reader in side.execution.readers[number])
 
 
 def _operand(alignment: Alignment, match: Match, first: int, second: int) -> Kind | None:
@@ -96,10 +144,9 @@ def _constant(alignment: Alignment, first: int, second: int) -> Kind | None:
 def _number(side: Side, reader: int, left: Array, right: Array, rest: float) -> Kind:
     """Names a number by what is done with it: an epsilon is added before a root is taken."""
     numbers = [float(np.real(value.reshape(-1)[0])) for value in (left, right)]
-    roots = [side.does[one] for one in side.execution.readers[reader]]
     does, texts = side.does[reader], [number_text(number) for number in numbers]
     op = side.results[reader].op
-    if does == "add" and any(one in ROOTS for one in roots):
+    if does == "add" and _is_before_root(side, reader):
         kind, what = "epsilon", "The number that is added before the root"
     elif does in SCALING:
         kind, what = "scale", f"The number by which {op} scales"

@@ -25,6 +25,8 @@ MASKED = -1e4
 FEWEST = 8
 # Values inside a region and near it that are tried, and so many of one shape where it is pairs that are tried.
 NEAREST, PAIRED = 24, 8
+# Rows that are looked at where a kind is told by rows.
+ROWS = 64
 
 
 @dataclass(frozen=True)
@@ -211,6 +213,14 @@ def norm(values: Floats) -> float:
     """Returns the 2-norm of all elements."""
     flat = values.reshape(-1)
     return float(np.sqrt(flat @ flat))
+
+
+def head_rows(value: Array) -> Floats:
+    """Returns the first rows in float64, without a copy of the others."""
+    if value.flags.c_contiguous or value.ndim == 2:
+        return floats(value.reshape(-1, value.shape[-1])[:ROWS])
+    places = np.unravel_index(np.arange(min(ROWS, value.size // value.shape[-1])), value.shape[:-1])
+    return floats(value[places])
 
 
 def at(view: Array, places: npt.NDArray[np.intp]) -> Floats:

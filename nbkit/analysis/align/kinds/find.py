@@ -12,6 +12,7 @@ from nbkit.analysis.align.kinds.inside.variants import attention_kind
 from nbkit.analysis.align.kinds.linear import gain, missing_bias, missing_residual, scale
 from nbkit.analysis.align.kinds.masks import mask_inverted, mask_shifted
 from nbkit.analysis.align.kinds.norms.epsilon import epsilon
+from nbkit.analysis.align.kinds.norms.gains import other_gain
 from nbkit.analysis.align.kinds.norms.place import norm_place
 from nbkit.analysis.align.kinds.not_finite import nan
 from nbkit.analysis.align.kinds.operands import own_weight, swapped_operands
@@ -43,7 +44,7 @@ KINDS: dict[str, Test] = {
     "activation": activation,
     "norm_place": norm_place,
     "untied_weight": lambda case: untied_weight(case) or own_weight(case),
-    "other_weights": other_weights,
+    "other_weights": lambda case: other_gain(case) or other_weights(case),
     "nan": nan,
 }
 
@@ -86,7 +87,9 @@ def _is_state(piece: Piece) -> bool:
 
 
 def _found(case: Case) -> Kind | None:
-    """Returns the first kind that explains a difference, other than NaN."""
+    """Returns the first kind that explains a difference, other than NaN; known vectors come before them all."""
+    if (kind := other_gain(case)) is not None:
+        return kind
     return next((kind for test in KINDS.values() if test is not nan and (kind := test(case)) is not None), None)
 
 

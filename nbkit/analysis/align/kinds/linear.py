@@ -1,15 +1,26 @@
 """Tests kinds in which the right one is the left one times a number, or plus something that both sides have."""
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 
 import numpy as np
 
-from nbkit.analysis.align.kinds.case import FEWEST, Case, Floats, Known, at, floats, norm, number_text
+from nbkit.analysis.align.kinds.case import FEWEST, Case, Floats, Known, at, floats, is_close, norm, number_text
 from nbkit.analysis.align.kinds.norms.place import missing_before_norm
-from nbkit.analysis.align.region import Kind
+from nbkit.analysis.align.region import Array, Kind, Piece
+from nbkit.graphs.canonical_ops import PASSING, op_kind
 
 # A factor is read as that of a dimension if it is within this.
 READ = 1e-4
+# Beside a bias the values vary by this share at least.
+SPREAD = 1e-3
+# Numbers that say nothing about an axis, whatever its size.
+HALVES = (2.0, 0.5)
+SUMS = ("add", "subtract")
+# Ops that add something to something, whatever else they do, have this in their names.
+ADDING = ("add", "sub", "sum", "skip", "fused", "linear", "gemm", "conv", "lerp", "mean", "cat", "einsum", "matmul")
+# Two values that are the same on both sides.
+SAME = 1e-5
 
 
 def _is_linear(case: Case) -> bool:
@@ -17,17 +28,40 @@ def _is_linear(case: Case) -> bool:
     return case.is_same_shape and case.is_finite and case.is_clear and not is_boolean and case.left.size >= 2
 
 
-def scale(case: Case) -> Kind | None:
-    """Tests whether the right one is the left one times one number, and reads that as a dimension's root."""
+@dataclass(frozen=True)
+class Factor:
+    """Holds the number by which the right one is the left one, as text, how it is read, and what it leaves."""
+
+    value: float
+    text: str
+    reading: str
+    rest: float
+
+
+def factor_of(case: Case) -> Factor | None:
+    """Returns the one number by which the right one is the left one, read as a dimension's root; null if it is not.
+
+    A number that rounds to 1 is none: what differs then is something else.
+    """
     if not _is_linear(case) or np.count_nonzero(case.left) < FEWEST:
         return None
     left = case.left.reshape(-1)
     factor = float(left @ case.right.reshape(-1)) / max(float(left @ left), 1e-300)
     if not 1e-6 <= abs(factor) <= 1e6:
         return None
-    reading = reading_of(factor, case.dimensions, max(READ, case.eps))
     shown = number_text(float(f"{factor:.3g}") if abs(factor / float(f"{factor:.3g}") - 1) < READ else factor)
-    return case.told("scale", f"The right one is {shown} times the left one{reading}.", factor * case.left)
+    rest = case.explained(factor * case.left)
+    if shown == "1" or rest > case.limit:
+        return None
+    return Factor(factor, shown, reading_of(factor, case.dimensions, max(READ, case.eps)), rest)
+
+
+def scale(case: Case) -> Kind | None:
+    """Tests whether the right one is the left one times one number."""
+    found = factor_of(case)
+    if found is None:
+        return None
+    return Kind("scale", f"The right one is {found.text} times the left one{found.reading}.", found.rest)
 
 
 def reading_of(factor: float, dimensions: tuple[int, ...], tolerance: float) -> str:
@@ -38,6 +72,8 @@ def reading_of(factor: float, dimensions: tuple[int, ...], tolerance: float) -> 
         ("1/{}", lambda size: 1 / size),
         ("{}", float),
     )
+    if any(abs(abs(factor) / one - 1) <= tolerance for one in HALVES):
+        return ""
     for text, form in forms:
         for size in dimensions:
             if abs(abs(factor) / form(size) - 1) <= tolerance:
@@ -61,7 +97,9 @@ def missing_bias(case: Case) -> Kind | None:
         shape = [size if one == axis else 1 for one in range(case.left.ndim)]
         if (kind := _known_bias(case, vector, shape)) is not None:
             return kind
+        # Two that are each one vector along the axis differ by one whatever they are.
         is_vector = size >= 4 and norm(vector - vector.mean()) > 0.05 * norm(vector)
+        is_vector &= norm(case.left - case.left.mean(axis=others, keepdims=True)) > SPREAD * norm(case.left)
         if is_vector and case.left.size // size >= 4:
             text = f"The right one is the left one plus one vector along axis {axis}"
             message = f"{text}, as of a bias that one side lacks."
@@ -110,7 +148,12 @@ def missing_residual(case: Case) -> Kind | None:
     is_gain = _gain_of(case) is not None
     for one, sign, candidate in () if is_gain else _residuals(case):
         lacking, other = ("right", "left") if sign < 0 else ("left", "right")
+        is_added = _adds(case, lacking, one.value)
+        if (is_added and one.is_inner) or not _may_add(case, other):
+            continue
         message = f"The {lacking} one lacks the residual {one.name}, which the {other} one adds."
+        if is_added:
+            message = f"The {other} one adds {one.name} once more than the {lacking} one."
         if (kind := case.told("missing_residual", message, candidate)) is not None:
             return kind
     return missing_before_norm(case)
@@ -122,6 +165,8 @@ def gain(case: Case) -> Kind | None:
     if not _is_linear(case) or case.is_weight or has_other_weight or (factors := _gain_of(case)) is None:
         return None
     least, most = number_text(float(factors.min())), number_text(float(factors.max()))
+    if least == most == "1":
+        return None
     message = (
         f"The right one is the left one with each of its {len(factors)} channels times a number, {least} to {most}."
     )
@@ -147,3 +192,41 @@ def _residuals(case: Case) -> Iterator[tuple[Known, int, Floats]]:
         for sign in (-1, 1):
             if case.may_be_at(left + sign * values):
                 yield one, sign, case.left + sign * floats(view)
+
+
+def _adds(case: Case, side: str, value: Array) -> bool:
+    """Returns whether a value is among those that a side adds up to its result."""
+    return any(
+        one.size == value.size and is_close(one.reshape(-1), value.reshape(-1), SAME) for one in _addends(case, side)
+    )
+
+
+def _may_add(case: Case, side: str) -> bool:
+    """Returns whether an op of a side may add something; true where no op is known."""
+    ops = [piece.result.op for piece in _pieces(case, side)[0] if piece.result.kind == "op"]
+    return not ops or None in ops or any(word in op.lower() for op in ops if op is not None for word in ADDING)
+
+
+def _pieces(case: Case, side: str) -> tuple[tuple[Piece, ...], tuple[Piece, ...]]:
+    region = case.region
+    return (region.left_ops, region.left_inputs) if side == "left" else (region.right_ops, region.right_inputs)
+
+
+def _addends(case: Case, side: str) -> list[Array]:
+    """Returns what a sum that ends a side consists of; other results are none."""
+    ops, inputs = _pieces(case, side)
+    made = {piece.result.result_id: piece for piece in (*inputs, *ops)}
+    inside = {piece.result.result_id for piece in ops}
+    found, waiting, seen = [], list(ops[-1:]), set[int]()
+    while waiting:
+        piece = waiting.pop()
+        does, number = op_kind(piece.result.op), piece.result.result_id
+        if number in seen:
+            continue
+        seen.add(number)
+        sources = [made[source] for source in piece.result.sources if source in made]
+        if sources and number in inside and (does in SUMS or does in PASSING):
+            waiting += sources
+        elif piece.value is not None and piece is not ops[-1]:
+            found.append(piece.value)
+    return found

@@ -8,11 +8,13 @@ import numpy as np
 from nbkit.analysis.align.align import Alignment
 from nbkit.analysis.align.differing import SLICING
 from nbkit.analysis.align.events import Event
+from nbkit.analysis.align.kinds.arguments import argument_alone
 from nbkit.analysis.align.kinds.case import Case, Floats, divisors
-from nbkit.analysis.align.kinds.linear import missing_residual
+from nbkit.analysis.align.kinds.linear import SUMS, factor_of, missing_residual
 from nbkit.analysis.align.kinds.norms.moved import norm_place_of
 from nbkit.analysis.align.kinds.orders import permuted_heads, repeated_heads, transposed
-from nbkit.analysis.align.region import Array, Kind, Region
+from nbkit.analysis.align.kinds.rerun import explained
+from nbkit.analysis.align.region import Array, Kind, Piece, Region
 from nbkit.analysis.align.relations import relative_error
 from nbkit.analysis.align.side import Side
 
@@ -33,11 +35,11 @@ class Operand:
 
 
 def kind_of_read(alignment: Alignment, event: Event) -> Kind | None:
-    """Returns the kind of a beginning at ops that do the same with another operand; null if it is none of these."""
+    """Returns the kind of a beginning at ops that do the same with another argument or operand; null if it is none."""
     if event.match is None or alignment.left.results[event.match.left].kind != "op":
         return None
     with np.errstate(all="ignore"):
-        if (kind := _neighbors(alignment, event)) is not None:
+        if (kind := argument_alone(alignment, event) or _neighbors(alignment, event)) is not None:
             return kind
         operand = _operand(alignment, event)
         return None if operand is None else _kind_of(alignment, event, operand)
@@ -51,9 +53,27 @@ def _kind_of(alignment: Alignment, event: Event, operand: Operand) -> Kind | Non
     for first, second in _with_heads(*operand.values):
         if (kind := repeated_heads(Case(Region(first, second)))) is not None:
             return kind
-    case = Case(Region(*operand.values, agreed=_near(alignment, operand)))
+    left_ops, right_ops = _summed(alignment.left, operand.left), _summed(alignment.right, operand.right)
+    near = _near(alignment, operand)
+    case = Case(Region(*operand.values, left_ops=left_ops, right_ops=right_ops, agreed=near))
+    if (kind := _scaled(alignment, event, operand, case)) is not None:
+        return kind
     found = missing_residual(case) or permuted_heads(case) or _heads_inside(case) or transposed(case)
     return found or norm_place_of(alignment, event, operand.left, operand.right) or _swapped(alignment, operand)
+
+
+def _scaled(alignment: Alignment, event: Event, operand: Operand, case: Case) -> Kind | None:
+    """Tests whether the right op reads what the left one reads times a number, and gives the left result without it."""
+    left, right, match = alignment.left, alignment.right, event.match
+    if match is None or (found := factor_of(case)) is None:
+        return None
+    rest: float | None = found.rest
+    if right.execution.recompute is not None:
+        without = operand.values[0].reshape(right.results[operand.right].shape)
+        rest = explained(alignment, match, {operand.right: without})
+    names = right.results[operand.right].name, left.results[operand.left].name
+    message = f"The right one's {names[0]} is {found.text} times the left one's {names[1]}{found.reading}."
+    return None if rest is None else Kind("scale", message, rest)
 
 
 def _operand(alignment: Alignment, event: Event) -> Operand | None:
@@ -118,6 +138,18 @@ def _heads_inside(case: Case) -> Kind | None:
         if (kind := case.told("permuted_heads", message, turned.reshape(case.shape))) is not None:
             return kind
     return None
+
+
+def _summed(side: Side, number: int) -> tuple[Piece, ...]:
+    """Returns what a result is the sum of, the sums between, and the result."""
+    found, waiting = {number}, [number]
+    while waiting:
+        one = waiting.pop()
+        if side.does[one] in SUMS or side.is_passing[one]:
+            new = [source for source in side.results[one].sources if source not in found]
+            found.update(new)
+            waiting += new
+    return tuple(Piece(side.results[one], side.execution.value(one)) for one in sorted(found))
 
 
 def _near(alignment: Alignment, operand: Operand) -> dict[str, Array]:

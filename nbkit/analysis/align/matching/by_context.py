@@ -9,12 +9,14 @@ from nbkit.analysis.align.errors import error_in_order
 from nbkit.analysis.align.matches import Match, Matches
 from nbkit.analysis.align.matching.by_value import same_of
 from nbkit.analysis.align.relations import in_order
-from nbkit.analysis.align.side import Side
+from nbkit.analysis.align.side import HUGE, Side
 from nbkit.analysis.graph_match.pairs import groups, if_single
 from nbkit.analysis.graph_match.sequences import follow, pairs_between
 from nbkit.graphs.canonical_ops import ARITHMETIC
 
 STATE = ("parameter", "buffer", "input")
+# What is masked is so many times as large as the other elements.
+BEYOND = 100
 
 
 def match_names(left: Side, right: Side, matches: Matches) -> None:
@@ -191,7 +193,15 @@ def _form(side: Side, number: int) -> Hashable:
 
 def _loose_form(side: Side, number: int) -> Hashable:
     does = "arithmetic" if side.does[number] in ARITHMETIC else side.does[number]
-    return (does, side.results[number].phase or "forward", int(side.numel[number]))
+    return (does, side.results[number].phase or "forward", int(side.numel[number]), _is_masked(side, number))
+
+
+def _is_masked(side: Side, number: int) -> bool:
+    """Returns whether a result has elements that stand for minus infinity: scores are no pair of masked ones."""
+    known = side.results[number].features
+    if known is None or known.inf_count > 0:
+        return known is not None
+    return known.min <= -HUGE and -known.min > BEYOND * max(known.max, 1.0)
 
 
 def _fill_gaps(left: Side, right: Side, matches: Matches, differing: tuple[set[int], set[int]]) -> None:

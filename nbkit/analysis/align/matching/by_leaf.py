@@ -8,7 +8,8 @@ from math import gcd
 import numpy as np
 import numpy.typing as npt
 
-from nbkit.analysis.align.errors import SENSITIVITY, error_of, region_of
+from nbkit.analysis.align.allowance import SENSITIVITY, region_of
+from nbkit.analysis.align.errors import error_of
 from nbkit.analysis.align.matches import Match, Matches
 from nbkit.analysis.align.matching.by_part import MOST_PARTS, key_weights, nearest
 from nbkit.analysis.align.matching.by_value import same_of, tolerance_of

@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from nbkit.analysis.align.errors import error_in_order
 from nbkit.analysis.align.matches import Match, Matches
-from nbkit.analysis.align.relations import Relation, in_order, permutation_of
+from nbkit.analysis.align.relations import Array, Relation, in_order, permutation_of, relative_error
 from nbkit.analysis.align.side import Side
 
 Ints = npt.NDArray[np.int64]
@@ -234,11 +234,19 @@ def _add_permuted(
             return
 
 
+def _nearer(straight: Relation, turned: Relation | None, left: Array, right: Array) -> Relation | None:
+    """Returns a permutation, or no other order if that is nearer: of heads that are alike any order is near."""
+    if turned is None:
+        return None
+    errors = [relative_error(*one.views(left, right)) for one in (straight, turned)]
+    return straight if errors[0] <= errors[1] else turned
+
+
 def _permuted(left: Side, right: Side, first: int, second: int, tolerance: float) -> Relation | None:
     values = left.value(first), right.value(second)
     shapes = left.results[first].shape, right.results[second].shape
     if values[0] is not None and values[1] is not None:
-        return permutation_of(values[0], values[1], tolerance)
+        return _nearer(in_order(*shapes), permutation_of(values[0], values[1], tolerance), values[0], values[1])
     if not np.abs(left.symmetric[first] - right.symmetric[second]).max() <= tolerance:
         return None
     lengths = [size for size in shapes[0] if size != 1]

@@ -4,10 +4,10 @@ Statistics alone say little about which result is which, and nothing can run aga
 name, and how a difference spreads from op to op (nbkit/divergence), say more than matching by values can.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from nbkit.analysis.align.align import Alignment, align
+from nbkit.analysis.align.align import Alignment, align, blank_agree
 from nbkit.analysis.align.differing import differing
 from nbkit.analysis.align.events import Event, alone_events
 from nbkit.analysis.align.matches import Match, Matches
@@ -17,6 +17,7 @@ from nbkit.analysis.align.side import Side
 from nbkit.analysis.align.traces.from_trace import TraceExecution
 from nbkit.divergence.alignment import Call
 from nbkit.divergence.columns import tensor_relation
+from nbkit.divergence.differing import Ends, sides_of
 from nbkit.divergence.runs import Read, has_values, run_of
 from nbkit.divergence.side_by_side import Judged, judged
 from nbkit.divergence.spread import LEEWAY
@@ -34,7 +35,8 @@ def aligned(left: Execution, right: Execution) -> Alignment:
 
 
 def _aligned_traces(traces: Traces) -> Alignment:
-    found = judged(*(run_of(trace.ops, trace.tensors) for trace in traces))
+    left, right = (run_of(trace.ops, trace.tensors) for trace in traces)
+    found = judged(left, right)
     sides = Side(traces[0]), Side(traces[1])
     matches, errors = Matches(), dict[int, float]()
     events: dict[int, Event] = {}  # by row
@@ -45,11 +47,16 @@ def _aligned_traces(traces: Traces) -> Alignment:
         if row.get("origin_id") == number:
             events[number] = _event(traces, found, number, matches, errors)
     match_names(*sides, matches)
+    for before, after in (changed := blank_agree(*sides, matches)):
+        errors[id(after)] = errors.get(id(before), 0.0)
+    matches.replace(changed)
     origins = _origins(traces, found, [*events])
     begins, differs = [*events.values()], (set(origins[0]), set(origins[1]))
     # What only one run has and nothing reads shows at no op that both have. Of two implementations it says nothing.
     if not events and all(pair.evidence != "values" for pair in found.pairs):
-        differs = differing(*sides, matches)
+        ends = Ends(sides_of(left, right), found.pairs)
+        lefts, rights = differing(*sides, matches)
+        differs = lefts & _ends_of(traces[0], ends.of(0)), rights & _ends_of(traces[1], ends.of(1))
         begins = sorted(alone_events(*sides, matches, differs), key=lambda event: event.order)
     known = tuple(errors.get(id(match)) for match in matches.all)
     tolerance = LEEWAY * max(side.coarsest for side in sides)
@@ -104,6 +111,10 @@ def _event(traces: Traces, found: Judged, number: int, matches: Matches, errors:
     made = [matches.right_of[first.result_id] for first, _, _ in _couples(traces, found, number, "made")]
     match = max(made, key=lambda match: errors[id(match)])
     return Event(match, (match.left,), (match.right,), number, message=row["message"])
+
+
+def _ends_of(trace: TraceExecution, calls: Sequence[Call]) -> set[int]:
+    return {number for call in calls for number in _made(trace, call)}
 
 
 def _made(trace: TraceExecution, call: Call | None) -> tuple[int, ...]:

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 import torch
 from torch import Tensor
-from torch._ops import OpOverload
+from torch._ops import HigherOrderOperator, OpOverload
 from torch._subclasses.fake_tensor import (
     DataDependentOutputException,
     DynamicOutputShapeException,
@@ -19,9 +19,14 @@ from torch.nn.parameter import is_lazy
 from torch.utils.weak import WeakIdKeyDictionary
 
 from nbkit.capture.cost.fake.fake_mode import FakeMode
+from nbkit.capture.cost.fake.known_shapes import shaped_by_values
 from nbkit.capture.cost.fake.known_values import KnownValues
+from nbkit.capture.cost.fake.packed_sequences import padding_of_fakes
+from nbkit.capture.cost.fake.refusals import is_of_loader, refuse_device, refuse_nested
 from nbkit.capture.cost.fake.shape_formulas import shape_formula
+from nbkit.capture.cost.fake.uncompiled import NOTE, Uncompiled
 from nbkit.capture.cost.fake.unknown_number import UnknownNumber, numbers_of_fakes
+from nbkit.capture.cost.fake.workspaces import KEPT, Workspaces
 from nbkit.capture.raw.source import location_text, user_location
 from nbkit.capture.raw.step_mode import StepMode
 from nbkit.errors import CostError
@@ -30,6 +35,7 @@ from nbkit.errors import CostError
 ITEM = torch.ops.aten._local_scalar_dense.default
 LIFT = torch.ops.aten.lift_fresh.default  # takes the real tensor that torch.tensor() makes
 NEEDS_VALUES = (DataDependentOutputException, DynamicOutputShapeException)
+COMPRESSED = (torch.sparse_csr, torch.sparse_csc, torch.sparse_bsr, torch.sparse_bsc)
 FAKE = torch._C._TorchDispatchModeKey.FAKE
 
 
@@ -67,6 +73,7 @@ class FakeStep(StepMode):
         self.assumed = 0  # values of optimizers that were taken as 1
         self.is_reading, self.is_unknown = False, False  # tensor.item() runs; it gave what nobody knows
         self.values = KnownValues()
+        self.uncompiled, self.workspaces = Uncompiled(), Workspaces()
         self.real: dict[int, Tensor] = {}  # of the running op: the real tensor by the id of its fake one
         # They live as long as the real ones: what is written to them must not be lost.
         self.fakes = WeakIdKeyDictionary()
@@ -75,8 +82,13 @@ class FakeStep(StepMode):
     @contextmanager
     def running(self) -> Iterator[None]:
         """Runs what is inside on shapes; the modes are gone afterwards, whatever happened."""
-        with numbers_of_fakes(self._read), _quiet(), self.fake, self:
+        with numbers_of_fakes(self._read), padding_of_fakes(), _quiet(), self.uncompiled, self.fake, self:
             yield
+
+    def notes(self) -> list[str]:
+        """Returns what is to be known of the numbers of this step, in sentences."""
+        assumed = [f"{self.assumed} values that optimizers read were taken as 1."] if self.assumed else []
+        return [*assumed, *self.workspaces.notes(), *([NOTE] if self.uncompiled.is_met else [])]
 
     def faked(self, real: Tensor) -> Tensor:
         """Returns a new tensor without values of the shape, strides and dtype of a real one."""
@@ -95,7 +107,7 @@ class FakeStep(StepMode):
         # An exception from a mode ends the process where torch asks a fake tensor for its device; named ranges of the
         # profiler are no work.
         if not isinstance(func, OpOverload) or func.namespace in ("prim", "profiler"):
-            return func(*args, **kwargs)
+            return self._passed(func, args, kwargs)
         outer, self.real = self.real, {}
         try:
             if func is LIFT and type(args[0]) is not FakeTensor and args[0] not in self.fakes:
@@ -109,15 +121,30 @@ class FakeStep(StepMode):
         finally:
             self.real = outer
 
+    def _passed(self, func: Any, args: Any, kwargs: Any) -> Any:
+        if not isinstance(func, HigherOrderOperator):
+            return func(*args, **kwargs)
+        try:
+            return func(*args, **kwargs)
+        except NotImplementedError as error:  # torch has no rule of its own for it on fake tensors
+            instead = ", or count scaled_dot_product_attention in its place" * func.name().startswith("flex_attention")
+            raise CostError(
+                f"{func.name()} takes functions, and opcost does not know what it costs{self._place()}; run this part "
+                f"outside{instead}."
+            ) from error
+
     def _run(self, func: OpOverload, args: Any, kwargs: Any) -> Any:
-        _refuse_device(func, kwargs)
+        refuse_device(func, kwargs)
         if (formula := shape_formula(func)) is not None:
             return formula(*args, **kwargs)
         if func is ITEM and (value := self._item(args[0])) is not None:
             return value
         try:
-            return self._computed(func, args, kwargs)
+            out = self._computed(func, args, kwargs)
+            return self.workspaces.filled(func, args, out) if func in KEPT else out
         except NEEDS_VALUES as error:
+            if (out := shaped_by_values(self.values, self._computed, func, args, kwargs)) is not None:
+                return out
             raise CostError(self._needs_values(func)) from error
         except (UnsupportedOperatorException, NotImplementedError) as error:
             if func.namespace in ("aten", "prims"):
@@ -130,9 +157,15 @@ class FakeStep(StepMode):
     @staticmethod
     def _computed(func: OpOverload, args: Any, kwargs: Any) -> Any:
         """Runs an op on fake tensors: what calling it would do, without the way through the dispatcher to the mode."""
+        with FakeStep._without_fake_mode() as mode:
+            return mode.dispatch(func, (FakeTensor,), args, kwargs)
+
+    @staticmethod
+    @contextmanager
+    def _without_fake_mode() -> Iterator[Any]:
         mode: Any = torch._C._unset_dispatch_mode(FAKE)
         try:
-            return mode.dispatch(func, (FakeTensor,), args, kwargs)
+            yield mode
         finally:
             torch._C._set_dispatch_mode(mode)
 
@@ -160,6 +193,11 @@ class FakeStep(StepMode):
         return UnknownNumber(self._needs_values(ITEM)) if self.is_unknown else value
 
     def _needs_values(self, func: OpOverload) -> str:
+        if is_of_loader():
+            return (
+                f"A DataLoader reads values, such as its seed, and opcost knows shapes only{self._place()}; take the "
+                "batch out of the recorded code: batch = next(iter(loader)) before it."
+            )
         return (
             f"{func.name().replace('::', '.')} needs values, and opcost knows shapes only{self._place()}; take the "
             "branch that you mean with a value that is no tensor, or run this part outside."
@@ -204,8 +242,10 @@ class FakeStep(StepMode):
                 f"A module of nn.Lazy* has parameters without a shape{self._place()}; call the model once on an input, "
                 "which makes them, and then count what it costs."
             )
+        refuse_nested(real, self._place)
         try:
-            fake = self.fakes[real] = self.fake.fake_tensor_converter.from_real_tensor(self.fake, real)
+            with self._without_fake_mode() if real.layout in COMPRESSED else nullcontext():
+                fake = self.fakes[real] = self.fake.fake_tensor_converter.from_real_tensor(self.fake, real)
         except RecursionError as error:  # of a subclass that makes itself again, as the simulated device's does
             raise CostError(
                 f"opcost cannot take a {type(real).__name__} on {real.device}{self._place()}; run the step on the CPU, "
@@ -245,17 +285,3 @@ def _quiet() -> Iterator[None]:
         yield
     finally:
         torchs.disabled = was
-
-
-def _refuse_device(func: OpOverload, kwargs: dict[str, Any]) -> None:
-    """Raises CostError for a tensor on a device that this torch cannot use: torch would end the process in backward."""
-    device = kwargs.get("device")
-    if device is None or torch.device(device).type in ("cpu", "meta"):
-        return
-    kind = torch.device(device).type
-    module = getattr(torch, kind, None)
-    if module is None or not getattr(module, "is_available", lambda: False)():
-        raise CostError(
-            f"{func.name().replace('::', '.')} makes a tensor on {kind}, which this torch cannot use; run the step on "
-            "the CPU, and name the accelerator with opcost(device=...) for its times."
-        )

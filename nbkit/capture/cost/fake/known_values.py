@@ -40,6 +40,11 @@ class KnownValues:
         """Lets go of what is known of a tensor."""
         self.values.pop(fake, None)
 
+    def of(self, held: Any) -> Any:
+        """Returns a tensor, or lists and dicts that hold some, with known values; None if one is not known."""
+        value = _known(self.values, held)
+        return None if value is UNKNOWN else value
+
     def item(self, fake: Tensor) -> Any:
         """Returns what tensor.item() gives where it is known; None where it is not."""
         value = self.values.get(fake)

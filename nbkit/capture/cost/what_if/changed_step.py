@@ -95,10 +95,19 @@ def observe_changed(step: Callable[[], object], changes: Changes, before: Known)
         raise
     except Exception as error:
         raise CostError(f"The step does not run with {changes}: {first_line(error)}; {_advice(changes)}.") from error
+    if changes.sdpa is not None and not (_has_attention(before.trace) or _has_attention(known.trace)):
+        raise OptionError(
+            f"sdpa={changes.sdpa!r} changes nothing: the step calls no scaled_dot_product_attention, or chooses its "
+            "backend itself."
+        )
     known.trace.meta["notes"] += conditions.notes()
     if changes.dtype is not None:
         _correct_parameter_bytes(known, changes.dtype)
     return replace(known, trace=_of_one_rank(known, changes))
+
+
+def _has_attention(trace: Trace) -> bool:
+    return bool(trace.ops["op"].str.contains("scaled_dot_product", regex=False).any())
 
 
 def _advice(changes: Changes) -> str:

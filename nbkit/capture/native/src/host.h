@@ -52,6 +52,13 @@ class Gil {
   Gil& operator=(const Gil&) = delete;
 };
 
+// Whether an error is Ctrl-C. What reaches work of ours is the step's: PyErr_SetInterrupt() brings it again where Python runs
+// next, and so comes last.
+inline bool is_interrupt(const std::exception& error) {
+  const auto* in_python = dynamic_cast<const py::error_already_set*>(&error);
+  return in_python != nullptr && in_python->matches(PyExc_KeyboardInterrupt);
+}
+
 inline PyFrameObject* outer_of(PyFrameObject* frame) {
   PyFrameObject* outer = PyFrame_GetBack(frame);
   Py_DECREF(frame);

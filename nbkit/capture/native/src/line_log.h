@@ -105,8 +105,11 @@ class LineLog {
         instruction = PyFrame_GetLasti(frame);
         Py_DECREF(frame);
       }
-    } catch (const std::exception&) {  // the line is not known: no trouble of the step's
+    } catch (const std::exception& error) {  // the line is not known: no trouble of the step's
       PyErr_Clear();
+      if (is_interrupt(error)) {
+        PyErr_SetInterrupt();
+      }
     }
   }
 

@@ -178,15 +178,16 @@ class Rows {
       work();
       return true;
     } catch (const std::exception& error) {
-      const auto* in_python = dynamic_cast<const py::error_already_set*>(&error);
-      if (in_python != nullptr && in_python->matches(PyExc_KeyboardInterrupt)) {
-        PyErr_SetInterrupt();  // it is for the step
-      }
+      bool is_interrupted = is_interrupt(error);
       PyErr_Clear();
       try {
         recording_.attr("skip")(what);
-      } catch (const std::exception&) {
+      } catch (const std::exception& other) {
+        is_interrupted = is_interrupted || is_interrupt(other);
         PyErr_Clear();
+      }
+      if (is_interrupted) {
+        PyErr_SetInterrupt();
       }
       return false;
     }

@@ -263,6 +263,16 @@ def weights():
     yield Planted("untied_weight", "left tied", one, ("left one equals wte.weight",))
     one = region(randn(32, 32, seed=12), W, kind="parameter", agreed={"wte.weight": W})
     yield Planted("untied_weight", "right tied", one, ("right one equals wte.weight",))
+    g, b = (1 + 0.3 * randn(32, seed=one) for one in (8, 9))
+    inputs = [piece("x", H), parameter("g", g), parameter("b", b)]
+    pair = layer_norm(H, 1e-5, g, b), layer_norm(H, 1e-5, 1 + g, b)
+    yield Planted("other_weights", "gain plus one", region(*pair, inputs), ("1 + g, the left one by g.",))
+    one = region(pair[0], layer_norm(H, 1e-5, b, g), inputs)
+    yield Planted("other_weights", "gain and bias", one, ("multiplies by b and adds g",))
+    inputs = [piece("u", unit := rms_norm(H)), parameter("g", g)]
+    yield Planted("other_weights", "gain", region(unit * g, unit * (1 + g), inputs), ("1 + g",), also=("scale",))
+    one = region(unit * g, unit, inputs)
+    yield Planted("other_weights", "no gain", one, ("lacks the gain g",), also=("scale", "norm_place"))
     shared, own = [parameter("wte", W)], [parameter("head.weight", other)]
     pair = H @ W.T, H @ other.T
     one = region(*pair, [piece("x", H)], left_only=shared, right_only=own, agreed={"e": W})

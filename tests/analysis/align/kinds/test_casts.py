@@ -50,7 +50,7 @@ def test_a_cast_of_what_one_side_alone_computes_is_not_the_difference():
     for models in ((fused, written), (written, fused)):
         first = nbkit.opalign(*models, inputs=[X]).meta["first_divergence"]
         assert {first["left"]["op"], first["right"]["op"]} == {"aten.native_layer_norm.default", "aten.sub.Tensor"}
-        assert first["kind"] == "scale"  # of rows of one variance another epsilon makes this
+        assert first["kind"] == "epsilon"  # both ops tell theirs: 1e-05 and 1
 
 
 def test_a_value_that_one_side_alone_expands_before_it_casts_is_no_value_of_the_other_side():

@@ -1,5 +1,6 @@
 """Two recorded traces say in opalign what they say in compare_values, with places on both sides."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -8,6 +9,8 @@ import torch.nn.functional as F
 from torch import nn
 
 import nbkit
+from nbkit.analysis.align.traces.from_trace import trace_execution
+from nbkit.analysis.align.traces.two_traces import aligned
 from tests.analysis.values.test_compare_values import Net, attention, between, expanded, training
 from tests.analysis.values.test_other_modules import trace_of
 from tests.capture.diff.planted import Planted, scaled
@@ -79,9 +82,8 @@ def test_two_implementations_part_only_where_a_constant_differs(eps, op):
 def test_traces_without_statistics_are_matched_by_names_and_structure():
     torch.manual_seed(0)
     model, x = Net(F.relu), torch.randn(4, 8)
-    trace = nbkit.opalign(record(lambda: model(x)), record(lambda: model(x)))
-    assert "record it with optrace(values='stats')" in " ".join(trace.meta["notes"])
-    assert "name" in set(trace.alignment["evidence"].dropna())
+    matches = aligned(*(trace_execution(record(lambda: model(x))) for _ in range(2))).matches.all
+    assert "name" in {match.evidence for match in matches} and not any(match.agrees for match in matches)
 
 
 def test_a_trace_beside_a_model_is_matched_by_values_where_they_are_known():
@@ -90,6 +92,25 @@ def test_a_trace_beside_a_model_is_matched_by_values_where_they_are_known():
     with torch.no_grad():
         trace = nbkit.opalign(record(lambda: model(x), values="stats"), model, inputs=[x])
     assert {"values"} <= set(trace.alignment["evidence"].dropna())
+
+
+def models_and_batches() -> Iterator[tuple[nn.Module, torch.Tensor, torch.Tensor]]:
+    torch.manual_seed(0)
+    x, ids = torch.randn(4, 8), torch.tensor([[3, 1, 4, 1, 5]])
+    yield nn.Sequential(nn.Linear(8, 8), nn.ReLU(), nn.Linear(8, 3)), x, x + 0.1
+    yield nn.Sequential(nn.Embedding(9, 8), nn.Linear(8, 3)), ids, ids + 2
+
+
+@pytest.mark.parametrize(("model", "recorded", "given"), [*models_and_batches()])
+def test_another_batch_beside_a_trace_is_the_input_that_differs(model, recorded, given):
+    step = record(lambda: model(recorded), values="stats")
+    for sides, name in (((step, model), "right"), ((model, step), "left")):
+        trace = nbkit.opalign(*sides, inputs=(given,))
+        first = trace.meta["first_divergence"]
+        assert (first["message"], first[name]["kind"]) == ("the input input has other values on the right", "input")
+        assert trace.alignment.loc[first["row"], "error_class"] == "input"
+        same = nbkit.opalign(*sides, inputs=(recorded,))
+        assert same.meta["first_divergence"] is None and set(same.alignment["mark"]) == {"="}
 
 
 @pytest.mark.parametrize(

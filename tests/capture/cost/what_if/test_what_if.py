@@ -7,6 +7,7 @@ from functools import partial
 import pandas as pd
 import pytest
 import torch
+import torch.nn.functional as F
 from torch import nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
@@ -104,6 +105,20 @@ def test_another_sdpa_backend():
 
     asked = nbkit.what_if(training.step, sdpa="math")
     assert measures(asked.changed) == costs(with_math) != measures(asked.baseline)
+
+
+@pytest.mark.parametrize("form", ["as it is", "by math", "in an attention layer"])
+def test_a_backend_that_it_has_already_is_no_mistake(form):
+    x, layer = torch.randn(2, 4, 8), nn.MultiheadAttention(8, 2)
+    calls = {
+        "as it is": (lambda: F.scaled_dot_product_attention(x[None], x[None], x[None]), "flash"),
+        "by math": (lambda: F.scaled_dot_product_attention(x, x, x, dropout_p=0.5), "math"),
+        "in an attention layer": (lambda: layer(x, x, x, need_weights=False), "flash"),
+    }
+    step, backend = calls[form]
+    assert "unchanged" in repr(nbkit.what_if(step, sdpa=backend))
+    with pytest.raises(nbkit.OptionError, match="changes nothing"):
+        nbkit.fits(lambda: layer(x, x, x, need_weights=True), "1 GiB", sdpa=backend)
 
 
 def test_a_checkpoint_saves_memory_and_adds_flops():
@@ -243,6 +258,7 @@ def fixed():
         (no_inputs, {"batch_size": 8}, "takes no tensor from outside .*; make its inputs before the step"),
         (fixed, {"checkpoint": "layers.*"}, "matches no module that runs; paths are ''"),
         (fixed, {"sdpa": "flush"}, "no SDPA backend 'flush'; did you mean 'flash'"),
+        (fixed, {"sdpa": "flash"}, "sdpa='flash' changes nothing: the step calls no scaled_dot_product_attention"),
         (fixed, {"dtype": torch.int64}, "give a floating dtype such as"),
         (fixed, {"dtype": torch.float32}, "takes no floating tensors of another dtype"),
         (fixed, {"tensor_parallel": 2}, "no Linear layers of the step go from one width to others and back"),

@@ -283,6 +283,24 @@ def test_what_numpy_shuffles_in_copied_memory_is_seen(tmp_path, monkeypatch, siz
     assert len(set(named)) == 2 and folder.content(named[1]).tobytes() == x.numpy().tobytes()
 
 
+@pytest.mark.parametrize("part", [(Capturing, "add_lines"), (ObservedCalls, "state_text")])
+def test_ctrl_c_during_work_of_ours_is_for_the_step(tmp_path, monkeypatch, part):
+    bare, interrupts = getattr(*part), [KeyboardInterrupt]
+
+    def interrupted(self, *arguments):
+        if interrupts:
+            raise interrupts.pop()
+        return bare(self, *arguments)
+
+    monkeypatch.setattr(*part, interrupted)
+    with pytest.raises(KeyboardInterrupt), nbkit.opcapture(tmp_path / "calls") as trace:
+        for number in range(3000):
+            with torch.set_grad_enabled(number % 2 == 0):
+                torch.ones(3).exp()
+    assert not interrupts and trace.meta["error"]["type"] == "KeyboardInterrupt"
+    assert len(trace.captures) < 3000
+
+
 @pytest.mark.parametrize("make", [*MADE[:3], sparse_layouts, draws, results_that_are_numbers])
 def test_the_library_records_what_is_usual_itself(tmp_path, monkeypatch, make):
     asked, step = [], make()

@@ -198,6 +198,31 @@ def test_the_folder_says_where_each_call_stood(tmp_path):
         assert values == [None if one is None or one != one else one for one in frame[name].astype(object)]
 
 
+def test_strides_of_dimensions_of_size_1_are_kept(tmp_path):
+    matrix = torch.randn(512).as_strided((512, 1), (1, 512))
+    with nbkit.opcapture(tmp_path / "calls", ops="aten.mm"):
+        torch.randn(1, 512) @ matrix
+    assert call(tmp_path / "calls", "aten.mm.default").args[1].stride() == (1, 512)
+    assert nbkit.opreplay(tmp_path / "calls").meta["identical_calls"] == 1
+
+
+def test_a_step_may_go_to_another_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "other").mkdir()
+    trace = captured("calls", lambda: (torch.ones(3).exp(), os.chdir("other"), torch.ones(3).sin()))
+    assert not trace.meta["notes"] and not [*(tmp_path / "other").iterdir()]
+    assert len(records(tmp_path / "calls")) == trace.meta["captured_calls"] == 4
+
+
+def test_a_folder_that_is_being_written_is_refused(tmp_path):
+    with nbkit.opcapture(tmp_path / "calls") as outer:
+        torch.ones(3).exp()
+        with pytest.raises(nbkit.TraceError, match="^Another opcapture is writing .*calls; choose another name"):
+            captured(tmp_path / "x" / ".." / "calls", lambda: torch.ones(3).sin())
+    assert outer.complete and len(records(tmp_path / "calls")) == 2
+    assert captured(tmp_path / "calls", lambda: torch.ones(3).sin()).complete
+
+
 def test_only_takes_the_calls_that_opdiff_found_wrong(tmp_path):
     def step() -> None:
         x = torch.full((4,), 100.0)
@@ -311,6 +336,7 @@ def test_a_full_disk_does_not_end_the_step(tmp_path, monkeypatch):
     [
         ({"folder": None}, "folder=None is no path; give the folder that the calls are to be saved in."),
         ({"max_bytes": 0}, "max_bytes=0 is no size; give a number of bytes above 0."),
+        ({"max_bytes": float("inf")}, "max_bytes=inf is no size; give a number of bytes above 0."),
         ({"only": 3}, "only is expected to be a trace, and this is a int"),
         ({"calls": "x"}, "calls='x' names no calls"),
     ],

@@ -115,6 +115,16 @@ def test_a_device_that_is_not_here_is_named_with_the_way_out(folder, device):
     assert changed(folder, number, storages=storages).endswith("record cannot be used (ValueError: -1 is no size)")
 
 
+def test_the_cpu_stands_in_for_a_device_that_this_torch_does_not_know(folder):
+    def elsewhere(number, record):
+        return record | {"storages": [entry | {"device": "other:0"} for entry in record["storages"]]}
+
+    target = rewritten(folder, folder.parent / "elsewhere", elsewhere)
+    assert nbkit.opreplay(target).meta["identical_calls"] == 0
+    there = nbkit.opreplay(target, device="cpu").meta
+    assert not there["skipped"] and there["identical_calls"] == there["captured_calls"] == len(records(folder))
+
+
 def test_what_nbkit_fails_at_costs_one_call_and_its_rows(folder):
     reason = "ValueError: invalid literal for int() with base 10: 'first'"
     assert changed(folder, number="first") == f"not run again: {records(folder)[0]['op']}: {reason}"

@@ -1,6 +1,7 @@
 """Tests kinds on results inside a region that become the pair's by known steps: activations, norms, factors."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 
@@ -8,7 +9,9 @@ from nbkit.analysis.align.kinds.activations import FUNCTIONS, NONE
 from nbkit.analysis.align.kinds.case import Case, Floats, norm, number_text
 from nbkit.analysis.align.kinds.inside.tails import Side, Tail, side_of, tails_of
 from nbkit.analysis.align.kinds.linear import reading_of
-from nbkit.analysis.align.kinds.norms.epsilon import EPSILONS
+from nbkit.analysis.align.kinds.norms.epsilon import ANOTHER, AS_GOOD, EPSILONS, Told
+from nbkit.analysis.align.kinds.norms.epsilon import NAME as EPSILON
+from nbkit.analysis.align.kinds.norms.recorded import Epsilon, recorded_epsilon
 from nbkit.analysis.align.region import Kind
 
 Variant = tuple[str, str, Floats]  # kind, message with {here} and {there}, rows of the result inside
@@ -23,18 +26,33 @@ def branch_kind(case: Case) -> Kind | None:
         side = side_of(case, here)
         if side is None or not side.inner:
             continue
+        told = recorded_epsilon(case, here), recorded_epsilon(case, there)
         distance = norm(side.other - side.own)
         for tail in tails_of(side):
-            for name, message, rows in _variants(side, tail, case.dimensions):
-                explained = norm(side.other - tail.carry(rows)) / max(distance, 1e-300)
-                if explained <= case.limit:
-                    return Kind(name, message.format(here=here, there=there), explained)
+            fits = (
+                Kind(name, message.format(here=here, there=there), explained)
+                for name, message, rows in _variants(side, tail, case.dimensions, told)
+                if (explained := norm(side.other - tail.carry(rows)) / max(distance, 1e-300)) <= case.limit
+            )
+            if (kind := _best(fits)) is not None:
+                return kind
     return None
 
 
-def _variants(side: Side, tail: Tail, dimensions: tuple[int, ...]) -> Iterator[Variant]:
+def _best(fits: Iterator[Kind]) -> Kind | None:
+    """Returns the first kind; of epsilons the one that fits best, and no number where another one fits as well."""
+    first = next(fits, None)
+    if first is None or first.name != EPSILON:
+        return first
+    found = sorted([first, *(one for one in fits if one.name == EPSILON)], key=lambda one: one.explained)
+    if len(found) > 1 and found[1].explained <= AS_GOOD * found[0].explained:
+        return replace(found[0], message=ANOTHER)
+    return found[0]
+
+
+def _variants(side: Side, tail: Tail, dimensions: tuple[int, ...], told: Told) -> Iterator[Variant]:
     yield from _gates(side, tail)
-    yield from _norms(side, tail)
+    yield from _norms(side, tail, told)
     yield from _factors(side, tail, dimensions)
 
 
@@ -74,38 +92,41 @@ def _function(side: Side, wanted: Floats, value: Floats, beside: Floats) -> str 
     return name if least <= side.near * norm(wanted) else None
 
 
-def _norms(side: Side, tail: Tail) -> Iterator[Variant]:
-    """Yields x in the place of norm(x), and norms with another epsilon."""
+def _norms(side: Side, tail: Tail, told: Told) -> Iterator[Variant]:
+    """Yields x in the place of norm(x), and norms with another epsilon: what the ops of each side tell, or any."""
+    is_same = told[0] is not None and told[0] == told[1]
+    others = EPSILONS if told[1] is None else () if told[1].is_outside or is_same else (told[1].value,)
     for name, value in side.values.items():
         if value.shape != tail.value.shape or name == tail.name:
             continue
         for rows in (value, value - value.mean(-1, keepdims=True)):
             squares = (rows**2).mean(-1, keepdims=True)
-            own = _epsilon(side, rows, squares, tail.value)
+            own = _epsilon(side, rows, squares, tail.value, told[0])
             if own is None:
                 continue
             weight, bias = _fitted(rows / np.sqrt(squares + own), tail.value)
             text = f"The {{here}} one normalizes {name} before it goes on, the {{there}} one does not."
             yield "norm_place", text, value
-            for epsilon in EPSILONS:
+            for epsilon in others:
                 if epsilon != own:
                     first, second = number_text(own), number_text(epsilon)
                     text = f"The norm has epsilon {first} on the {{here}}, {second} on the {{there}}."
                     yield "epsilon", text, rows / np.sqrt(squares + epsilon) * weight + bias
 
 
-def _epsilon(side: Side, rows: Floats, squares: Floats, wanted: Floats) -> float | None:
+def _epsilon(side: Side, rows: Floats, squares: Floats, wanted: Floats, told: Epsilon | None) -> float | None:
     """Returns the epsilon with which rows, normalized and weighted, give others; null if none does. Looks at a few."""
+    usual = EPSILONS if told is None else () if told.is_outside else (told.value,)
     few = slice(None, None, max(rows.shape[1] // COLUMNS, 1))
     rows, wanted = rows[:, few], wanted[:, few]
     errors = []
-    for epsilon in EPSILONS:
+    for epsilon in usual:
         unit = rows / np.sqrt(squares + epsilon)
         weight, bias = _fitted(unit, wanted)
         errors.append((norm(wanted - unit * weight - bias), epsilon))
         if norm(weight) == 0:
             return None
-    least, own = min(errors)
+    least, own = min(errors, default=(np.inf, 0.0))
     return own if least <= side.near * norm(wanted) else None
 
 
@@ -129,5 +150,7 @@ def _factors(side: Side, tail: Tail, dimensions: tuple[int, ...]) -> Iterator[Va
         yield "missing_residual", f"The {{there}} one lacks {tail.name}, which the {{here}} one adds.", 0 * tail.value
     elif 1e-2 < abs(factor) < 1e2:
         shown = number_text(float(f"{factor:.4g}")) + reading_of(factor, dimensions, 1e-3)
+        if shown == "1":
+            return
         text = f"The {{there}} one adds {tail.name} times {shown}."
         yield "scale", text, factor * tail.value

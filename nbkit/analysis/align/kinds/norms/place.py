@@ -4,15 +4,16 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from nbkit.analysis.align.kinds.case import FEWEST, Case, Floats, floats, norm
-from nbkit.analysis.align.region import Array, Kind
+from nbkit.analysis.align.kinds.case import FEWEST, Case, Floats, floats, head_rows, is_close, norm
+from nbkit.analysis.align.region import Kind
+from nbkit.graphs.canonical_ops import op_kind
 
-ROWS = 64
 # Columns of a product that are tried.
 COLUMNS = 512
 NAME = "norm_place"
 EPSILON = 1e-6
-Formula = tuple[str, str, Floats]  # words, the same without norms, value
+NORMS = ("layer_norm", "rms_norm", "rsqrt", "sqrt")
+Formula = tuple[str, str, str, Floats]  # words, the same without norms, gain and bias of the norm, value
 
 
 def norm_place(case: Case) -> Kind | None:
@@ -24,41 +25,30 @@ def norm_place(case: Case) -> Kind | None:
     return _moved(case) or _linear(case) or _direct(case)
 
 
-def _rows(value: Array) -> Floats:
-    return floats(_head(value))
-
-
-def _head(value: Array) -> Array:
-    """Returns the first rows, without a copy of the others."""
-    if value.flags.c_contiguous or value.ndim == 2:
-        return value.reshape(-1, value.shape[-1])[:ROWS]
-    return value[np.unravel_index(np.arange(min(ROWS, value.size // value.shape[-1])), value.shape[:-1])]
-
-
-def _norms(case: Case, rows: Floats) -> Iterator[tuple[str, Floats]]:
-    """Yields the norms of rows by name, with each known weight, one more than it, and each pair of weight and bias."""
+def _norms(case: Case, rows: Floats) -> Iterator[tuple[str, str, Floats]]:
+    """Yields the norms of rows: kind, gain and bias, value; with each known weight, 1 more than it, and each bias."""
     width = rows.shape[-1]
     vectors = [(one.name, floats(one.value)) for one in case.known if one.value.shape == (width,)]
     centered = rows - rows.mean(-1, keepdims=True)
     for kind, unit in (("rms", rows), ("layer", centered)):
         unit = unit / np.sqrt((unit**2).mean(-1, keepdims=True) + EPSILON)
-        yield kind, unit
-        for _, weight in vectors:
-            yield kind, unit * weight
-            yield kind, unit * (1 + weight)
-            for _, bias in vectors:
+        yield kind, kind, unit
+        for name, weight in vectors:
+            yield kind, f"{kind} {name}", unit * weight
+            yield kind, f"{kind} 1 + {name}", unit * (1 + weight)
+            for other, bias in vectors:
                 if kind == "layer" and bias is not weight:
-                    yield kind, unit * weight + bias
+                    yield kind, f"{kind} {name} {other}", unit * weight + bias
 
 
 def _moved(case: Case) -> Kind | None:
     """Tests formulas of one or two values of the pair's shape."""
-    left, right = _rows(case.left), _rows(case.right)
+    left, right = head_rows(case.left), head_rows(case.right)
     allowed = case.limit * norm(right - left)
     formulas = list(_formulas(case))
-    ours = [one for one in formulas if norm(left - one[2]) <= allowed]
-    for words, bare, _ in ours:
-        for other_words, other_bare, value in formulas:
+    ours = [one for one in formulas if norm(left - one[-1]) <= allowed]
+    for words, bare, _, _ in ours:
+        for other_words, other_bare, _, value in formulas:
             if words != other_words and bare == other_bare and norm(right - value) <= allowed:
                 message = f"The norm stands elsewhere: {words} on the left, {other_words} on the right."
                 return Kind(NAME, message, norm(right - value) / norm(right - left))
@@ -66,51 +56,62 @@ def _moved(case: Case) -> Kind | None:
 
 
 def missing_before_norm(case: Case) -> Kind | None:
-    """Tests whether one side normalizes a sum, and the other one term of it alone."""
+    """Tests whether one side normalizes a sum, and the other one a term of it alone, with the same gain and bias."""
     if len(case.shape) < 2 or case.shape[-1] < 4:
         return None
-    left, right = _rows(case.left), _rows(case.right)
+    left, right = head_rows(case.left), head_rows(case.right)
     allowed = case.limit * norm(right - left)
     formulas = [one for one in _formulas(case) if one[0].startswith("norm(") and one[0].endswith(")")]
     for first, second, full, part in ((left, right, "left", "right"), (right, left, "right", "left")):
-        sums = [bare for _, bare, value in formulas if " + " in bare and norm(first - value) <= allowed]
-        for bare in dict.fromkeys(sums):
-            for _, term, value in formulas:
-                if term in bare.split(" + ") and (rest := norm(second - value)) <= allowed:
-                    other = next(one for one in bare.split(" + ") if one != term)
+        sums = {one[1:3]: None for one in formulas if " + " in one[1] and norm(first - one[-1]) <= allowed}
+        for bare, weights in sums:
+            terms = bare.split(" + ")
+            for _, term, other_weights, value in formulas:
+                if term in terms and weights == other_weights and (rest := norm(second - value)) <= allowed:
+                    other = next(one for one in terms if one != term)
                     message = f"The {part} one lacks the residual {other}, which the {full} one adds before its norm."
                     return Kind("missing_residual", message, rest / norm(right - left))
     return None
 
 
 def _formulas(case: Case) -> Iterator[Formula]:
-    found = [(one.name, _rows(view)) for one, view in case.shaped(case.shape) if view.dtype != np.bool_][:4]
+    found = _terms(case)
     for name, value in found:
-        yield name, name, value
-        for _, normed in _norms(case, value):
-            yield f"norm({name})", name, normed
+        yield name, name, "", value
+        for _, weights, normed in _norms(case, value):
+            yield f"norm({name})", name, weights, normed
     for at, (name, value) in enumerate(found):
         for other, second in found[at + 1 :]:
             bare = f"{name} + {other}"
-            yield bare, bare, value + second
-            for _, normed in _norms(case, value + second):
-                yield f"norm({bare})", bare, normed
-            for _, normed in _norms(case, value):
-                yield f"norm({name}) + {other}", bare, normed + second
-            for _, normed in _norms(case, second):
-                yield f"{name} + norm({other})", bare, value + normed
+            yield bare, bare, "", value + second
+            for _, weights, normed in _norms(case, value + second):
+                yield f"norm({bare})", bare, weights, normed
+            for _, weights, normed in _norms(case, value):
+                yield f"norm({name}) + {other}", bare, weights, normed + second
+            for _, weights, normed in _norms(case, second):
+                yield f"{name} + norm({other})", bare, weights, value + normed
+
+
+def _terms(case: Case) -> list[tuple[str, Floats]]:
+    """Returns rows of known values of the pair's shape by name; of those that are views of one another the first."""
+    found: list[tuple[str, Floats]] = []
+    for one, view in case.shaped(case.shape):
+        rows = head_rows(view)
+        if view.dtype != np.bool_ and not any(is_close(rows, other, 1e-6) for _, other in found):
+            found.append((one.name, rows))
+    return found[:4]
 
 
 def _linear(case: Case) -> Kind | None:
     """Tests a product with a known matrix of the normalized input against that of the input itself."""
     columns = slice(None, None, -(-case.shape[-1] // COLUMNS))
-    left, right = _rows(case.left)[:, columns], _rows(case.right)[:, columns]
+    left, right = head_rows(case.left)[:, columns], head_rows(case.right)[:, columns]
     offsets = [np.zeros(left.shape[1]), *(vector[columns] for vector in _vectors(case, case.shape[-1]))]
     for weight, matrix in _matrices(case, columns):
         for one in case.known:
             if one.value.ndim < 2 or one.value.shape[-1] != len(matrix) or one.kind == "parameter":
                 continue
-            rows = _rows(one.value)
+            rows = head_rows(one.value)
             if len(rows) != len(left):
                 continue
             for side, other, mine, beside in (("left", "right", left, right), ("right", "left", right, left)):
@@ -130,7 +131,7 @@ def _normed_product(
         rest = norm(sides[1] - bare - bias) / distance
         if rest > case.limit:
             continue
-        for _, normed in _norms(case, rows):
+        for _, _, normed in _norms(case, rows):
             explained = max(rest, norm(sides[0] - normed @ matrix - bias) / distance)
             if explained <= case.limit:
                 return explained
@@ -152,12 +153,20 @@ def _vectors(case: Case, width: int) -> list[Floats]:
 
 def _direct(case: Case) -> Kind | None:
     """Tests whether one side is the norm of the other."""
-    left, right = _rows(case.left), _rows(case.right)
+    left, right = head_rows(case.left), head_rows(case.right)
     allowed = case.limit * norm(right - left)
     for first, second, side, other in ((left, right, "right", "left"), (right, left, "left", "right")):
-        for kind, normed in _norms(case, first):
+        # What has a norm of its own, and no fewer than the other one, lacks none.
+        if 0 < _count_norms(case, side) <= _count_norms(case, other):
+            continue
+        for kind, _, normed in _norms(case, first):
             if (rest := norm(second - normed)) <= allowed:
                 name = "an RMS norm" if kind == "rms" else "a layer norm"
                 message = f"The {side} one is the {other} one after {name}, which the {other} one lacks here."
                 return Kind(NAME, message, rest / norm(right - left))
     return None
+
+
+def _count_norms(case: Case, side: str) -> int:
+    ops = case.region.left_ops if side == "left" else case.region.right_ops
+    return len({piece.result.call for piece in ops if op_kind(piece.result.op) in NORMS})

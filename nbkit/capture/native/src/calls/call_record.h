@@ -264,7 +264,7 @@ class CallRecord {
   void append_geometry(std::string& text, const at::Tensor& tensor) {
     const size_t number = storages.number_of(tensor.storage());
     append_number(text, R"(,"storage":)", number);
-    if (!tensor.is_contiguous()) {
+    if (!is_row_by_row(tensor)) {
       text += R"(,"stride":)";
       append_numbers(text, tensor.strides());
     }

@@ -174,7 +174,11 @@ class Capturer {
       return work();
     } catch (py::error_already_set& error) {
       call.record.reset();
-      trouble_(call.function, error.value());
+      if (is_interrupt(error)) {
+        PyErr_SetInterrupt();
+      } else {
+        trouble_(call.function, error.value());
+      }
       return true;
     }
   }

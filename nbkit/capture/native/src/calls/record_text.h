@@ -7,6 +7,7 @@
 #include <torch/csrc/DynamicTypes.h>
 #include <torch/csrc/utils/pybind.h>
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
@@ -17,6 +18,19 @@
 namespace nbkit {
 
 namespace py = pybind11;
+
+// Whether the strides are those of a new tensor: kernels choose by those of dimensions of size 1, too, which is_contiguous()
+// passes over.
+inline bool is_row_by_row(const at::Tensor& tensor) {
+  int64_t step = 1;
+  for (int64_t axis = tensor.dim() - 1; axis >= 0; --axis) {
+    if (tensor.stride(axis) != step) {
+      return false;
+    }
+    step *= std::max<int64_t>(tensor.size(axis), 1);
+  }
+  return true;
+}
 
 // As Python names it, without "torch.".
 inline const std::string& dtype_name(c10::ScalarType dtype) {

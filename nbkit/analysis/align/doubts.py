@@ -1,0 +1,154 @@
+"""Says what stands against "the two agree" where no difference was found: unknown values, other arguments."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from nbkit.analysis.align.align import Alignment
+from nbkit.analysis.align.allowance import NARROW, region_of
+from nbkit.analysis.align.errors import given_matches
+from nbkit.analysis.align.matches import Match
+from nbkit.analysis.align.matching.by_value import same_of
+from nbkit.analysis.align.relations import relative_error
+from nbkit.analysis.align.side import Side
+from nbkit.divergence.arguments import Pairs, in_words, other_arguments
+from nbkit.units import count, general
+
+# In a narrow dtype a statistic of right results differs by up to so many eps: the largest element by half of one.
+NARROW_SAME = 4.0
+# A statistic has to differ by so many times as much as those of what an op reads, for its difference to begin there.
+STEP = 8.0
+
+
+def not_known(alignment: Alignment) -> dict[str, Any] | None:
+    """Returns of how many pairs statistics alone are known, and of how many those differ; null where there are none.
+
+    `first` and `error` are the name and the difference of the first pair whose statistics differ beyond rounding though
+    those of what it reads do not; null where there is none.
+    """
+    pairs = [match for match in alignment.matches.all if alignment.is_missing(match)]
+    if not pairs:
+        return None
+    left, right = alignment.left, alignment.right
+    distances = {match.left: statistics_error(left, right, match) for match in alignment.matches.all}
+    limit = _limit(left, right)
+    differing = [match for match in pairs if distances[match.left] > limit]
+    first = next((match for match in differing if _begins(left, match, distances)), None)
+    return {
+        "results": len(pairs),
+        "differ": len(differing) if first else 0,
+        "first": None if first is None else left.results[first.left].name,
+        "error": None if first is None else distances[first.left],
+    }
+
+
+def _begins(side: Side, match: Match, distances: dict[int, float]) -> bool:
+    read = [distances.get(source, np.inf) for source in side.results[match.left].sources]
+    return distances[match.left] > STEP * max(read, default=0.0)
+
+
+def _limit(left: Side, right: Side) -> float:
+    eps = max(left.coarsest, right.coarsest)
+    return NARROW_SAME * eps if eps >= NARROW else same_of(left, right)
+
+
+def statistics_error(left: Side, right: Side, match: Match) -> float:
+    """Returns the largest difference of rms, mean and extremes of a pair, over rms; inf where NaN or Inf differ."""
+    pair = left.moments[match.left], right.moments[match.right]
+    if np.isnan(pair[0][0]) or np.isnan(pair[1][0]):
+        return 0.0
+    if (pair[0][5:] != pair[1][5:]).any():
+        return float("inf")
+    scale = float(max(pair[0][0], pair[1][0])) or 1.0
+    # Of a tensor of zeros the others are not over rms.
+    values = [np.concatenate([row[:1], row[[1, 3, 4]] * (row[0] or 1.0)]) for row in pair]
+    return float(np.abs(values[0] - values[1]).max() / scale)
+
+
+def doubts(alignment: Alignment) -> Iterator[str]:
+    """Yields a sentence for each set of arguments that differ, where they change a result or are other numbers."""
+    left, right = alignment.left, alignment.right
+    found: dict[str, list[Match]] = {}
+    for match in sorted(alignment.matches.left_of.values(), key=lambda match: match.left):
+        ours, theirs = left.results[match.left], right.results[match.right]
+        if ours.op != theirs.op or not (ours.arguments and theirs.arguments):
+            continue
+        others = other_arguments(ours.arguments, theirs.arguments)
+        local = alignment.local.get(match.right)
+        if others and ((local is not None and local.error > 0) or _has_other_numbers(others)):
+            found.setdefault(f"{ours.op} has other arguments: {in_words(others)}", []).append(match)
+    for words, matches in found.items():
+        errors = [local.error for match in matches if (local := alignment.local.get(match.right)) is not None]
+        places = f"{words} ({left.results[matches[0].left].name}{_more(len(matches))})"
+        size = f"; what it gives differs by {general(max(errors), 2)} for that" if max(errors, default=0.0) > 0 else ""
+        yield f"{places}{size}."
+
+
+def _more(places: int) -> str:
+    return f" and {count(places - 1)} more" if places > 1 else ""
+
+
+def _has_other_numbers(others: Pairs) -> bool:
+    """Returns whether an argument is a fraction on both sides, such as an epsilon: no axis, no size."""
+    return any(all(isinstance(value, float) for value in pair) for pair in others.values())
+
+
+def one_sided(alignment: Alignment) -> dict[str, Any] | None:
+    """Returns what one side alone does in a narrow dtype, if it changes what it leads to; null where nothing does.
+
+    `names` are the results, `error` is the largest change, and `dtype` the one of which that is rounding.
+    """
+    names, worst, dtype = dict[str, None](), 0.0, ""
+    for found, error, of in (*_inside(alignment), *_besides(alignment)):
+        names |= dict.fromkeys(found)
+        worst, dtype = max((worst, dtype), (error, of))
+    return {"names": [*names], "error": worst, "dtype": dtype} if names else None
+
+
+def _inside(alignment: Alignment) -> Iterator[tuple[list[str], float, str]]:
+    """Yields the steps without a partner that lead to a pair, where the right ones give something else."""
+    left, right, matches = alignment.left, alignment.right, alignment.matches
+    given = given_matches(left, right, matches, alignment.differing)
+    lefts = {match.left for match in given.values()}
+    for number, local in alignment.local.items():
+        match = matches.left_of[number]
+        if local.eps < NARROW or not 0 < local.error < np.inf:
+            continue
+        steps = [
+            side.results[one].name
+            for side, end, known, taken in (
+                (left, match.left, lefts, matches.right_of),
+                (right, number, given, matches.left_of),
+            )
+            for one in region_of(side, end, known)
+            if one not in known and one not in taken and side.is_main[one] and not side.is_passing[one]
+        ]
+        if steps:
+            yield steps, local.error, _narrow_dtype(alignment, match)
+
+
+def _besides(alignment: Alignment) -> Iterator[tuple[list[str], float, str]]:
+    """Yields ops that give nearly what they read, so that the other side has one partner for both."""
+    matches = alignment.matches
+    for match in matches.all:
+        for side, which, number, other in (
+            (alignment.left, 0, match.left, match.right),
+            (alignment.right, 1, match.right, match.left),
+        ):
+            result = side.results[number]
+            first = matches.of(1 - which)[other]
+            is_second = (first.right if which else first.left) in result.sources
+            if not is_second or side.is_passing[number] or side.eps[number] < NARROW:
+                continue
+            read = side.value(first.right if which else first.left), side.value(number)
+            if read[0] is None or read[1] is None or read[0].size != read[1].size:
+                continue
+            if error := relative_error(read[0].reshape(-1), read[1].reshape(-1)):
+                yield [result.name], error, result.dtype
+
+
+def _narrow_dtype(alignment: Alignment, match: Match) -> str:
+    sides = (alignment.left, match.left), (alignment.right, match.right)
+    side, number = max(sides, key=lambda pair: pair[0].eps[pair[1]])
+    return side.results[number].dtype

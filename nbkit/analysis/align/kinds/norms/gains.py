@@ -1,0 +1,105 @@
+"""Tests whether the two sides multiply the channels of one value by other vectors, such as another gain of a norm."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from nbkit.analysis.align.kinds.case import Case, Floats, floats, head_rows, is_close, norm
+from nbkit.analysis.align.kinds.norms.recorded import recorded_epsilon
+from nbkit.analysis.align.region import Kind
+
+NAME = "other_weights"
+NONE = "none"
+EPSILON = 1e-5
+# Values of the pair's shape that are tried.
+TRIED = 4
+
+
+@dataclass(frozen=True)
+class Affine:
+    """Holds the names of the gain and the bias of a side, and what they leave of the difference."""
+
+    gain: str
+    bias: str
+    rest: float
+
+
+def other_gain(case: Case) -> Kind | None:
+    """Tests whether L = u g + b and R = u h + c, of a known u or its norm, with vectors that each side reads.
+
+    A gain may have 1 added, or be left out. Where the gains are the same, it is no such kind.
+    """
+    if not case.is_same_shape or not case.is_finite or not case.is_clear or case.is_weight:
+        return None
+    if len(case.shape) < 2 or case.shape[-1] < 4:
+        return None
+    sides = head_rows(case.left), head_rows(case.right)
+    distance = norm(sides[1] - sides[0])
+    vectors = _vectors(case, "left"), _vectors(case, "right")
+    if not distance or not (vectors[0] or vectors[1]):
+        return None
+    for unit in _units(case):
+        left, right = (_fitted(case, unit, *one, distance) for one in zip(sides, vectors, strict=True))
+        if left is not None and right is not None and left.gain != right.gain:
+            return Kind(NAME, _message(left, right), max(left.rest, right.rest))
+    return None
+
+
+def _message(left: Affine, right: Affine) -> str:
+    if (left.gain, left.bias) == (right.bias, right.gain):
+        return f"The right one multiplies by {right.gain} and adds {right.bias}, the left one does the reverse."
+    message = f"The right one multiplies each channel by {right.gain}, the left one by {left.gain}"
+    if NONE in (left.gain, right.gain):
+        lacking, other = ("right", left) if right.gain == NONE else ("left", right)
+        message = f"The {lacking} one lacks the gain {other.gain}"
+    if left.bias == right.bias:
+        return f"{message}."
+    first, second = ("nothing" if one.bias == NONE else one.bias for one in (left, right))
+    return f"{message}; the right one adds {second}, the left one {first}."
+
+
+def _vectors(case: Case, side: str) -> list[tuple[str, Floats]]:
+    """Returns the vectors that a side reads, by name; what is 1 more than a parameter is called that."""
+    width = case.shape[-1]
+    known = [(one, floats(one.value).reshape(-1)) for one in case.known if _is_vector(one.value.shape, width)]
+    found = []
+    for one, vector in known:
+        if not (one.is_left if side == "left" else one.is_right):
+            continue
+        of = (other.name for other, beside in known if other.kind == "parameter" and is_close(vector, 1 + beside, 1e-6))
+        found.append((one.name if one.kind == "parameter" else next((f"1 + {name}" for name in of), one.name), vector))
+    return found
+
+
+def _is_vector(shape: tuple[int, ...], width: int) -> bool:
+    return bool(shape) and shape[-1] == width and int(np.prod(shape)) == width
+
+
+def _units(case: Case) -> Iterator[Floats]:
+    told = [recorded_epsilon(case, side) for side in ("left", "right")]
+    epsilon = next((one.value for one in told if one is not None), EPSILON)
+    for _, view in list(case.shaped(case.shape))[:TRIED]:
+        if view.dtype == np.bool_:
+            continue
+        rows = head_rows(view)
+        yield rows
+        for centered in (rows, rows - rows.mean(-1, keepdims=True)):
+            yield centered / np.sqrt((centered**2).mean(-1, keepdims=True) + epsilon)
+
+
+def _fitted(
+    case: Case, unit: Floats, wanted: Floats, vectors: list[tuple[str, Floats]], distance: float
+) -> Affine | None:
+    """Returns the gain and the bias with which a side is made of a value; null if none does."""
+    gains = [(name, vector) for name, vector in vectors]
+    gains += [(f"1 + {name}", 1 + vector) for name, vector in vectors]
+    gains.append((NONE, np.ones(unit.shape[-1])))
+    best = None
+    for gain, factors in gains:
+        scaled = unit * factors
+        for bias, vector in (*vectors, (NONE, np.zeros(unit.shape[-1]))):
+            rest = norm(wanted - scaled - vector) / distance
+            if (bias == NONE or bias != gain) and rest <= case.limit and (best is None or rest < best.rest):
+                best = Affine(gain, bias, rest)
+    return best

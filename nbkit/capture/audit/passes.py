@@ -1,0 +1,89 @@
+"""Notes each backward pass while a recording runs, and whether its gradients are gone before an optimizer steps."""
+
+from collections.abc import Callable, Iterator
+from threading import get_ident
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from nbkit.capture.audit.measures import measured_gradient
+from nbkit.capture.raw.patching import Patch
+from nbkit.capture.raw.recording import Recording
+from nbkit.capture.replay.isolated import timed_isolated
+from nbkit.findings.training.facts import Pass
+
+
+class Passes:
+    """Holds the backward passes of a recording, while installed; `parameters` yields what they compute gradients of.
+
+    Gradients are looked at when a pass begins, so that it does not matter how they were cleared.
+    """
+
+    def __init__(self, recording: Recording, parameters: Callable[[], Iterator[Tensor]]) -> None:
+        self.recording, self.parameters = recording, parameters
+        self.noted: list[Pass] = []  # with rows of recording.ops
+        self.is_pending = False  # the last one left gradients, and no optimizer has stepped since
+        self.depth = 0
+        self.patch = Patch(torch.autograd, "backward")
+
+    def install(self) -> None:
+        patch, passes = self.patch, self
+
+        def backward(*args: Any, **kwargs: Any) -> Any:
+            # A checkpoint may run a backward pass inside of one; those of other threads are not recorded.
+            if get_ident() != passes.recording.main.ident or passes.depth:
+                return patch.before(*args, **kwargs)
+            timed_isolated(passes.recording, passes._begin, passes._trouble)
+            passes.depth += 1
+            try:
+                return patch.before(*args, **kwargs)
+            finally:
+                passes.depth -= 1
+                timed_isolated(passes.recording, passes._end, passes._trouble)
+
+        patch.install(backward)
+
+    def remove(self) -> None:
+        if self.patch.function is not None:
+            self.patch.remove()
+
+    def stepped(self) -> None:
+        """Notes that an optimizer steps, or that a GradScaler skips that: gradients may be cleared now."""
+        self.is_pending = False
+
+    def _begin(self) -> None:
+        if self.is_pending and not self._has_gradients():
+            self.noted[-1] = self.noted[-1]._replace(is_cleared=True)
+        self.is_pending = False
+        self.row = self.recording.ops.row_count
+
+    def _end(self) -> None:
+        self.noted.append(Pass(range(self.row, self.recording.ops.row_count), self.recording.step))
+        self.is_pending = self._has_gradients()
+
+    def _has_gradients(self) -> bool:
+        """Returns whether a gradient is there that is not 0; the first one mostly tells."""
+        gradients = (parameter.grad for parameter in self.parameters())
+        return any(gradient is not None and _is_filled(gradient) for gradient in gradients)
+
+    def _trouble(self, error: Exception) -> None:
+        self.is_pending = False
+        self.recording.skip(f"backward passes not looked at ({type(error).__name__})")
+
+    def passes(self, op_ids: np.ndarray) -> list[Pass]:
+        """Returns the passes with op_ids; `op_ids` holds one per row of recording.ops."""
+        return [one._replace(ops=span(op_ids[one.ops.start : one.ops.stop])) for one in self.noted]
+
+
+def _is_filled(gradient: Tensor) -> bool:
+    """Returns whether an element is not 0; true where values cannot be read."""
+    found = measured_gradient(gradient)
+    return found is None or found.state != "zero"
+
+
+def span(op_ids: np.ndarray) -> range:
+    """Returns the range that these op_ids are in; -1 is none."""
+    there = op_ids[op_ids >= 0]
+    return range(int(there.min()), int(there.max()) + 1) if len(there) else range(0)

@@ -1,0 +1,115 @@
+"""What stands against "the two agree": other arguments, ops of one side alone, values that were not kept."""
+
+import copy
+
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional
+
+import nbkit
+
+X = torch.randn(9, 8, generator=torch.Generator().manual_seed(2))
+
+
+class Times(nn.Module):
+    def __init__(self, factor):
+        super().__init__()
+        self.factor = factor
+
+    def forward(self, x):
+        return functional.gelu(x) * self.factor
+
+
+def model(activation):
+    torch.manual_seed(0)
+    return nn.Sequential(nn.Linear(8, 64), activation, nn.Linear(64, 64), nn.Tanh(), nn.Linear(64, 4))
+
+
+def said(both):
+    """The sentences under the head line."""
+    return " ".join(both.summary().split("\n\n")[1].split())
+
+
+def test_other_arguments_that_rounding_hides_are_said():
+    left, right = (nn.Sequential(nn.Linear(8, 64), nn.LayerNorm(64, eps=eps)).bfloat16() for eps in (1e-5, 1e-4))
+    right.load_state_dict(left.state_dict())
+    both = nbkit.opalign(left, right, inputs=(X.bfloat16(),))
+    assert both.meta["first_divergence"] is None
+    assert said(both).startswith("No difference beyond rounding was found: 10 of 10 results correspond. ")
+    assert "has other arguments: eps is 1e-05 on the left, 0.0001 on the right" in said(both)
+
+
+def test_an_op_of_one_side_that_rounding_hides_is_said():
+    left = model(nn.GELU()).bfloat16()
+    right = nn.Sequential(copy.deepcopy(left), Scaled(1.01)).bfloat16()
+    both = nbkit.opalign(left, right, inputs=(X.bfloat16(),))
+    assert both.meta["first_divergence"] is None
+    assert said(both).startswith("The two agree as far as bfloat16 tells: ")
+    assert "mul is on one side only and changes results by up to 0.0" in said(both)
+
+
+class Scaled(nn.Module):
+    def __init__(self, factor):
+        super().__init__()
+        self.factor = factor
+
+    def forward(self, x):
+        return x * self.factor
+
+
+def test_nothing_is_said_of_two_that_are_the_same():
+    left = model(nn.GELU()).bfloat16()
+    both = nbkit.opalign(left, copy.deepcopy(left), inputs=(X.bfloat16(),))
+    assert (both.meta["doubts"], both.meta["one_sided"], both.meta["not_known"]) == ([], None, None)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "first"), [(Times(1.001), "addmm_1"), (Times(1.0005), "gelu"), (nn.GELU(approximate="tanh"), "gelu")]
+)
+def test_values_that_were_not_kept_do_not_agree(wrong, first):
+    both = nbkit.opalign(model(nn.GELU()), model(wrong), inputs=(X,), kept_bytes=0)
+    assert both.meta["not_known"]["first"] == first
+    assert "only statistics are known" in said(both)
+    assert "their statistics differ by more than rounding in " in said(both)
+    assert "give a larger kept_bytes" in said(both)
+    rows = both.alignment.query("action == 'match'")
+    assert set(rows["mark"]) == {"~"}
+    assert rows["error_class"].isna().all()
+
+
+def test_statistics_of_two_that_are_the_same_agree():
+    both = nbkit.opalign(model(nn.GELU()), model(nn.GELU()), inputs=(X,), kept_bytes=0)
+    assert said(both).startswith("16 of 16 results correspond: the values of 0 agree, and of 16 only statistics are ")
+    assert "The values of 16 pairs are not known on both sides, and their statistics agree." in said(both)
+    assert both.meta["not_known"] == {"results": 16, "differ": 0, "first": None, "error": None}
+
+
+def test_no_place_is_claimed_behind_values_that_were_not_kept():
+    wrong = nn.GELU(approximate="tanh")
+    both = nbkit.opalign(model(nn.GELU()), model(wrong), inputs=(X,), kept_bytes=1000)
+    found = both.meta["first_divergence"]
+    assert (found["unknown"] > 0, found["kind"]) == (True, None)
+    assert "reads the same" not in found["message"]
+    assert f"any of the {found['unknown']} ops before it whose values were not kept" in found["message"]
+    assert said(both).startswith("They differ at 4 (aten.addmm.default): ")
+
+
+@pytest.mark.parametrize(
+    "module", [nn.BatchNorm2d(3), nn.Sequential(nn.Conv2d(3, 3, 1), nn.BatchNorm2d(3).eval()), nn.Dropout(0.5)]
+)
+def test_what_has_nothing_to_compare_agrees(module):
+    x = torch.randn(2, 3, 4, 4)
+    both = nbkit.opalign(module, copy.deepcopy(module), inputs=(x,))
+    assert said(both).startswith("The two agree: ")
+    assert set(both.alignment["mark"]) == {"="}
+
+
+def test_a_trace_agrees_with_itself_also_in_results_without_elements():
+    module = nn.Sequential(nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4).eval(), nn.ReLU())
+    with nbkit.optrace(values="stats") as trace:
+        module(torch.randn(2, 3, 8, 8))
+    both = nbkit.opalign(trace, trace)
+    assert "[0]" in both.alignment["shape"].tolist()
+    assert set(both.alignment["mark"]) == {"="}
+    assert said(both).startswith("The two agree: ")
