@@ -1,6 +1,6 @@
 """Finds the results of each side that differ to the end: the other side has them nowhere, nor anything made of them."""
 
-from nbkit.analysis.align.extra import extra_outputs
+from nbkit.analysis.align.alone.outputs import extra_outputs
 from nbkit.analysis.align.matches import Matches
 from nbkit.analysis.align.side import Side
 

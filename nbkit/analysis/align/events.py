@@ -4,7 +4,7 @@ from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass
 
 from nbkit.analysis.align.allowance import Local, least_allowed, region_of
-from nbkit.analysis.align.alone import alone_in
+from nbkit.analysis.align.alone.results import alone_in
 from nbkit.analysis.align.differing import SLICING
 from nbkit.analysis.align.errors import error_of, given_matches
 from nbkit.analysis.align.matches import Match, Matches

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from nbkit import units
+from nbkit.analysis.align.alone.outputs import unpaired_outputs
 from nbkit.analysis.align.doubts import doubts, not_known, one_sided
-from nbkit.analysis.align.extra import unpaired_outputs
 from nbkit.analysis.align.first_divergence import first_divergence
 from nbkit.analysis.align.frames import frames_of
 from nbkit.analysis.align.traces.two_traces import aligned

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from nbkit.analysis.align.alone import alone_in
+from nbkit.analysis.align.alone.results import alone_in
 from nbkit.analysis.align.matches import Match, Matches
 from nbkit.analysis.align.relations import in_order
 from nbkit.analysis.align.side import Side
