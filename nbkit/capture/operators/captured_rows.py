@@ -40,8 +40,8 @@ class CapturedRows:
         del self.slots[length:], self.numbers[length:], self.ops[length:]
 
     def placed(self, places: OpPlaces, op_ids: np.ndarray) -> "PlacedCalls":
-        """Returns where the calls stood: `places` are those of the ops, by op_id; `op_ids` are the op_ids by slot, -1
-        for a call that has none.
+        """Returns where the calls stood: `places` are those of the ops, by op_id; `op_ids` are the op_ids by what
+        add() was given as slots, -1 for a call that has none.
         """
         ids = op_ids[np.array(self.slots, np.int64)]
         codes = {name: np.append(numbers, -1)[ids] for name, (numbers, _) in places.items()}

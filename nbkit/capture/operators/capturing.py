@@ -220,7 +220,8 @@ class Capturing(Interceptor):
                 self.mode.skipped["collectives that had not completed when the recording ended"] += 1
             else:
                 self._add_completed(one, one.record)
-        placed = self.rows.placed(self.recording.op_places, op_ids)
+        ids = op_ids if self.observed is not None else self.mode.rows.op_ids(op_ids)
+        placed = self.rows.placed(self.recording.op_places, ids)
         frame, places = self.rows.frame(placed), placed.text()
         notes = self._finish()  # after what can be done while threads write
         super().frames(trace, ops, op_ids)
@@ -263,7 +264,8 @@ class Capturing(Interceptor):
 
     def _add(self, call: Intercepted, record: Record) -> None:
         self.writer.add(record)
-        self.rows.add((call.slot,), (call.traits.name,), (call.number,), record.get("raised"))
+        row = call.slot if self.observed is not None else call.seen  # which the mode knows the row of at the end
+        self.rows.add((row,), (call.traits.name,), (call.number,), record.get("raised"))
         self._flush(self.writer.flush_once_in_a_while)
 
     def _trouble(self, call: Intercepted) -> Any:

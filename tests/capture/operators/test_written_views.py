@@ -52,6 +52,18 @@ def test_opfallback_opstable_and_opcast_name_the_op_that_wrote(op, write):
     assert named == [[op], [op], [] if op == "aten.copy_.default" else [op]]
 
 
+@each_write
+def test_opcapture_of_what_opdiff_found_names_the_op_that_wrote(tmp_path, op, write):
+    device, make = on_the_device()
+    with device.planted(nbkit.Fault(op.split(".")[1], "dropped_write")), nbkit.opdiff() as flagged:
+        write(make())
+    with nbkit.opcapture(tmp_path / "calls", only=flagged) as trace:
+        write(make())
+    captured = trace.captures
+    assert captured["op"].tolist() == [op]
+    assert trace.ops.set_index("op_id")["op"][captured["op_id"].astype(int)].tolist() == [op]
+
+
 DRY_RUN = """
 import torch, nbkit
 from torch import nn
