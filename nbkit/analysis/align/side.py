@@ -100,8 +100,9 @@ class Side:
         return found
 
     def is_missing(self, number: int) -> bool:
-        """Returns whether nothing but statistics is known of a result: its values were not kept, or not recorded."""
-        return self.results[number].features is not None and self.execution.value(number) is None
+        """Returns whether nothing but statistics is known of a result, as its values were not kept. A trace has no others."""
+        is_trace = self.execution.origin == "trace"
+        return not is_trace and self.results[number].features is not None and self.execution.value(number) is None
 
     @cached_property
     def is_main(self) -> list[bool]:

@@ -42,7 +42,7 @@ def test_the_cpu_alone_is_a_device(kernel):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ("-r two", "argument -r/--repeats: 'two' is not a count; give a whole number from 0 up."),
+        ("-r two", "argument -r/--repeats: 'two' is not a count; give a whole number from 1 up."),
         ("-w -1", "argument -w/--warmup: '-1' is not a count; give a whole number from 0 up."),
         ("-r 2.5", "'2.5' is not a count"),
         ("-r", "argument -r/--repeats: expected one argument"),

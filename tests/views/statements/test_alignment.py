@@ -62,8 +62,9 @@ def test_differences_whose_beginning_is_not_known() -> None:
 def test_a_side_that_ended_early_and_nothing_in_common() -> None:
     trace = aligned_trace(left={"name": "a", "error": "ValueError: no such op"}, first_divergence=None)
     trace.frames["alignment"] = trace.alignment[trace.alignment["mark"] == "+"].reset_index(drop=True)
-    nothing, early = said(trace)
-    assert nothing == "Nothing of one corresponds to anything of the other, so that nothing was compared."
+    unknown, nothing, early = said(trace)
+    assert unknown == "It is not known whether the two agree, because the left side ended early."
+    assert nothing == "No result of an op corresponds to one of the other side."
     assert early.endswith("compared: ValueError: no such op.")
 
 
