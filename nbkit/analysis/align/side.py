@@ -100,7 +100,7 @@ class Side:
         return found
 
     def is_missing(self, number: int) -> bool:
-        """Returns whether values of a result were not kept, so that its statistics alone are known. A trace has no others."""
+        """Returns whether only statistics are known of a result, as its values were not kept; a trace has no others."""
         is_trace = self.execution.origin == "trace"
         return not is_trace and self.results[number].features is not None and self.execution.value(number) is None
 
