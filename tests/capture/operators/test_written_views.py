@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 import nbkit
-from tests.support.simulated import simulated_device
+from tests.support.simulated import needs_simulated_device, simulated_device
 
 ROOT = Path(nbkit.__file__).parents[1]
 WRITES = {
@@ -86,6 +86,7 @@ dry_run(lambda: linear(x)[0].add_(1).sum().backward())
 """
 
 
+@needs_simulated_device
 def test_a_dry_run_of_opcast_waits_for_no_lock_of_autograd():
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     done = subprocess.run([sys.executable, "-c", DRY_RUN], capture_output=True, text=True, timeout=100, env=environment)

@@ -12,6 +12,7 @@ from tests.capture.models import mlp, train_step
 from tests.capture.operators.folders import captured
 from tests.capture.recorder.same_bits.test_bit_identity_ways import WAYS
 from tests.processes import PYTHON
+from tests.support.simulated import needs_simulated_device
 
 COLUMNS = ["op", "call", "module", "phase"]
 # Whose gradient they add to is known when the step has ended: they are taken.
@@ -82,6 +83,7 @@ assert sorted(trace.captures["op"]) == sorted(wrong["op"]) and len(wrong) == 4, 
 """
 
 
+@needs_simulated_device
 def test_calls_that_a_trace_found_wrong_in_the_thread_of_a_device_are_taken(tmp_path):
     done = subprocess.run([*PYTHON, "-c", IN_DEVICE_THREAD], cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
