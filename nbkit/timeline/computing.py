@@ -6,8 +6,6 @@ from nbkit.timeline.events import ABSENT, MODULE, Events
 from nbkit.timeline.links import BACKWARD, Flags, Links
 
 SAVING = "aten::detach"  # what checkpoint() does with a tensor that is saved for the backward pass
-
-
 # Their own kernels call no product: where there is one inside, a batching rule has made that of it.
 PRODUCTS = frozenset(f"aten::{name}" for name in ("mm", "bmm", "addmm", "baddbmm", "mv", "addmv", "dot", "vdot"))
 

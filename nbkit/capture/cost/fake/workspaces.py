@@ -79,9 +79,8 @@ def workspace_bytes(length: int, batch: int, layer: Layer) -> int | None:
     otherwise, and from one batch to another in the same way. A long sequence or a large batch is told by short and
     small ones, and a call between them proves it.
     """
-    lines = PAGE // gcd(
-        LINE, 2 * layer.hidden * layer.dtype.itemsize
-    )  # cells, at rest and after each step, have no line
+    # Cells, at rest and after each step, begin at no line.
+    lines = PAGE // gcd(LINE, 2 * layer.hidden * layer.dtype.itemsize)
     batches, lengths = _ends(batch, lines), _ends(length, lines // gcd(lines, batch))
     points = [*product(lengths, batches)]
     is_told = points != [(length, batch)]
