@@ -7,7 +7,7 @@ import { FlameView } from "./view.js";
 const HEAVY = ["flame", "base", "difference"];
 
 /** Draws on a model whose data are all there. @param {{model: any, el: HTMLElement}} context */
-export function render({ model, el }) {
+function render({ model, el }) {
   let view = new FlameView(model, el);
   const renew = () => {
     view.destroy();

@@ -8,7 +8,7 @@ import { GraphPair } from "./pair.js";
 import { GraphView } from "./view.js";
 
 /** Draws on a model whose data are all there. @param {{model: any, el: HTMLElement}} context */
-export async function render({ model, el }) {
+async function render({ model, el }) {
   const make = async () => {
     const data = await unpack(typed(model.get("graph"), Uint8Array));
     const shared = new SharedSelection(model);
