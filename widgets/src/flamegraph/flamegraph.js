@@ -1,5 +1,6 @@
 // The flame graph: draws what the model holds, and anew when that changes.
 
+import { inPlace } from "../live/in_place.js";
 import { onWhole } from "../live/whole.js";
 import { FlameView } from "./view.js";
 
@@ -24,4 +25,4 @@ function render({ model, el }) {
   };
 }
 
-export default { render: /* @__PURE__ */ onWhole(HEAVY, render) };
+export default { render: /* @__PURE__ */ onWhole(HEAVY, inPlace(render)) };

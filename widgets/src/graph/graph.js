@@ -2,6 +2,7 @@
 
 import { typed } from "../flamegraph/data/data.js";
 import { SharedSelection } from "./data/selection.js";
+import { inPlace } from "../live/in_place.js";
 import { onWhole } from "../live/whole.js";
 import { unpack } from "../shared/unpack.js";
 import { GraphPair } from "./pair.js";
@@ -32,4 +33,4 @@ async function render({ model, el }) {
   };
 }
 
-export default { render: /* @__PURE__ */ onWhole(["graph"], render) };
+export default { render: /* @__PURE__ */ onWhole(["graph"], inPlace(render)) };
