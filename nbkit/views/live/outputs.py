@@ -1,7 +1,7 @@
 """Shows a widget as two outputs of a cell: its static view, which a saved notebook keeps, then the widget.
 
-The front end hides the static view while it draws the widget (widgets/src/live/in_place.js); without the kernel, and where
-no widget can be drawn, it stays. A widget that nbkit made for a trace ends once no cell shows it any more.
+The front end hides the static view while it draws the widget (widgets/src/live/in_place.js); without the kernel, and
+where no widget can be drawn, it stays. A widget that nbkit made for a trace ends once no cell shows it any more.
 """
 
 from collections.abc import Mapping
@@ -11,6 +11,10 @@ from weakref import WeakSet
 from nbkit.views.static_html.front_end import cell_of_run, deleted_cells, shell
 from nbkit.views.static_html.mimebundle import WIDGET_VIEW, Bundle
 
+# In the place of JupyterLab's "Error displaying widget: model not found", which follows where the kernel is gone.
+_GONE = """<style>.jp-OutputArea-child:has(.nbkit-first)+*>.jupyter-widgets:not(:has(*)){font-size:0}
+.jp-OutputArea-child:has(.nbkit-first)+*>.jupyter-widgets:not(:has(*))::after{
+content:"Run this cell for the interactive view.";font-size:12px;opacity:.8}</style>"""
 # By cell: its last run that showed widgets, and these.
 _CELLS: dict[str, tuple[str, "WeakSet[Any]"]] = {}
 
@@ -18,7 +22,7 @@ _CELLS: dict[str, tuple[str, "WeakSet[Any]"]] = {}
 def show(name: str, static: Mapping[str, Any], bundle: Bundle) -> None:
     """Shows the static view with `name` as its class, then the widget without text: all of it is said by then."""
     publish = shell().display_pub.publish
-    publish({**static, "text/html": f'<div class="nbkit-first {name}">{static["text/html"]}</div>'})
+    publish({**static, "text/html": f'<div class="nbkit-first {name}">{static["text/html"]}{_GONE}</div>'})
     data, metadata = bundle
     publish({WIDGET_VIEW: data[WIDGET_VIEW], "text/plain": ""}, metadata)
 
