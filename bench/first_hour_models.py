@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 @dataclass(frozen=True)
 class Step:
-    """A model, arguments of a call, its training step, and the rule that names what is wrong with it, if anything is."""
+    """A model, arguments of a call, its training step, and the rule that names its mistake, if it has one."""
 
     model: nn.Module
     inputs: tuple[Tensor, ...]
