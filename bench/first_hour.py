@@ -143,7 +143,8 @@ def opcost(step: Step) -> Answer:
         step.train()
     torch.compiler.set_stance("default")
     packets = {str(packet) for packet in flop_registry}
-    ops = trace.ops[trace.ops["op"].str.rpartition(".")[0].isin(packets)]
+    ops = trace.ops.merge(trace.costs[["op_id", "flops"]], on="op_id", suffixes=("_run", ""))
+    ops = ops[ops["op"].str.rpartition(".")[0].isin(packets)]
     share = ops["flops"].sum() / max(counter.get_total_flops(), 1)
     said, fault = judged(trace, is_judge=False)
     return said, fault or ("" if abs(share - 1) <= 0.01 else f"{share:.3f} times the FLOPs of FlopCounterMode")
