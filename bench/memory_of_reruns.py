@@ -16,7 +16,6 @@ from tests.magics.kernel import Kernel
 
 BUDGET = 1.3
 CELL = "%%optime\nfor _ in range({}):\n    y = x.add(1.0)"
-# Rows that a call of the cell has: one of aten, few of them with more.
 ROWS = re.compile(r"[\d,]+ aten ops")
 
 
@@ -28,7 +27,7 @@ def megabytes(process: psutil.Process) -> float:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runs", type=int, default=20, help="how often the cell runs")
-    parser.add_argument("--ops", type=int, default=80_000, help="calls of an op in the cell")
+    parser.add_argument("--calls", type=int, default=16_000, help="calls in the cell, five rows each")
     options = parser.parse_args()
     manager = KernelManager(kernel_name="python3")
     manager.start_kernel(cwd=str(Path(__file__).parents[1]))
@@ -38,7 +37,7 @@ def main() -> int:
         kernel.run("%load_ext nbkit\nimport os, torch\nx = torch.ones(3)")
         process = psutil.Process(kernel.value("os.getpid()"))
         for run in range(1, options.runs + 1):
-            (text,) = kernel.run(CELL.format(options.ops), cellId="cell").texts("display")
+            (text,) = kernel.run(CELL.format(options.calls), cellId="cell").texts("display")
             held.append(megabytes(process))
             print(f"run {run}: {held[-1]:,.0f} MB after {ROWS.findall(text)[0]}", flush=True)
     finally:

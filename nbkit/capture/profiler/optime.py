@@ -174,6 +174,7 @@ class optime:  # noqa: N801  a context manager is named like the function it sta
             self._end(error)
         finally:
             self.progress.__exit__(None, None, None)
+            del self.progress  # it calls this object: a circle would keep the trace until the next full collection
 
     def _end(self, error: BaseException | None) -> None:
         finished = len(self.runs)

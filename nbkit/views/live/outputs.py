@@ -4,6 +4,7 @@ The front end hides the static view while it draws the widget (widgets/src/live/
 where no widget can be drawn, it stays. A widget that nbkit made for a trace ends once no cell shows it any more.
 """
 
+import gc
 from collections.abc import Mapping
 from typing import Any
 from weakref import WeakSet
@@ -45,5 +46,10 @@ def _cell_begins(*_: object) -> None:
     # A cell that runs others begins several times.
     gone = {cell for cell in {cell, *deleted_cells()} & _CELLS.keys() if _CELLS[cell][0] != run}
     widgets = {widget for name in gone for widget in _CELLS.pop(name)[1]}
-    for widget in widgets.difference(*(shown for _, shown in _CELLS.values())):
+    closed = widgets.difference(*(shown for _, shown in _CELLS.values()))
+    for widget in closed:
         widget.close()
+    if closed:
+        # Widgets are circles of few objects with much data: of itself, the collector comes late.
+        del widgets, closed, widget
+        gc.collect()
