@@ -100,6 +100,7 @@ def opened(chromium: Browser, url: str, heard: list[str]) -> Page:
     page.on("console", lambda message: heard.append(message.text) if message.type == "error" else None)
     page.on("pageerror", lambda error: None if is_its_own(error) else heard.append(error.stack or str(error)))
     page.goto(url)
+    page.wait_for_function("window.jupyterapp?.shell.currentWidget?.sessionContext", timeout=120_000)
     return page
 
 
@@ -111,7 +112,7 @@ def cell(page: Page, name: str) -> Locator:
 def test_each_is_drawn_alone(page: Page, is_light: bool) -> None:
     change_theme(page, f"JupyterLab {'Light' if is_light else 'Dark'}", light=is_light)
     for index, name in enumerate(CELLS, 1):
-        page.wait_for_function(DRAWN, arg=index)
+        page.wait_for_function(DRAWN, arg=index, timeout=60_000)
         kind = {"canvas": "painted"}.get("canvas" if cell(page, name).locator("canvas").count() else "", "rows")
         assert cell(page, name).evaluate(LOOK)[kind], name
         assert (cell(page, name).locator(".nbkit").first.evaluate(BRIGHTNESS) > 0.5) is is_light, name
