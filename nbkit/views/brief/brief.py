@@ -138,8 +138,14 @@ def _verdict(trace: Trace, found: Sequence[Entry], results: dict[str, str]) -> t
 
 
 def counted(found: Sequence[Entry]) -> list[Words]:
-    """Returns the sentence that counts findings by severity; none without findings."""
+    """Returns the sentence that counts causes by severity, and what follows from them; none without findings."""
     counts = [(severity, sum(entry.severity == severity for entry in found)) for severity in SEVERITIES]
-    text = ", ".join(units.counted(number, severity) for severity, number in counts if number)
+    texts = [units.counted(number, severity) for severity, number in counts if number]
+    if following := sum(entry.consequences for entry in found):
+        hints = texts[len(texts) - (counts[-1][1] > 0) :]
+        wrong = texts[: len(texts) - len(hints)]
+        causes = sum(number for severity, number in counts if severity != "hint")
+        many = [f"{units.counted(causes, 'cause')} ({', '.join(wrong)})"] if len(wrong) > 1 else wrong
+        return [(f"{', '.join([*many, units.counted(following, 'consequence'), *hints])}.",)]
     order = ", the worst first" if len(found) > 1 else ""
-    return [(f"{text}{order}.",)] if text else []
+    return [(f"{', '.join(texts)}{order}.",)] if texts else []
