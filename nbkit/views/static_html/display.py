@@ -6,6 +6,7 @@ from weakref import WeakKeyDictionary
 
 from nbkit.trace.trace import Trace
 from nbkit.views.brief.brief import brief_of
+from nbkit.views.brief.next_steps import in_session
 from nbkit.views.brief.text import TOKENS, brief_json, brief_markdown
 from nbkit.views.static_html.front_end import has_live_front_end
 from nbkit.views.static_html.mimebundle import WIDGET_VIEW
@@ -20,6 +21,7 @@ BRIEF = "application/vnd.nbkit.brief+json"
 _WIDGETS: "WeakKeyDictionary[Trace, Any]" = WeakKeyDictionary()
 
 
+@in_session
 @one_view()
 def mimebundle(trace: Trace) -> tuple[dict[str, Any], dict[str, Any]]:
     """Returns what Jupyter shows of a trace: its verb's widget where somebody can use it, HTML and text.

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from html import escape
 
 from nbkit import units
-from nbkit.views.brief.brief import not_looked_at
 from nbkit.views.brief.entry import Entry, severity_rank
 from nbkit.views.brief.html import findings_html, incomplete_html
 from nbkit.views.brief.looks import JUDGES
@@ -113,7 +112,9 @@ def _is_judged(step: RecordedStep) -> bool:
 
 def _not_looked_at(step: RecordedStep) -> str:
     first, *others = [chapter.brief.missing for chapter in step.chapters]
-    return not_looked_at([look for look in first if all(look in missing for missing in others)])
+    left = [look for look in first if all(look in missing for missing in others)]
+    text = ", ".join(f"{look.short} (nbkit.{look.verb})" for look in left)
+    return f"Not looked at: {text}." if text else ""
 
 
 def _contents(chapters: Sequence[Chapter]) -> str:
