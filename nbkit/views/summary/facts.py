@@ -29,6 +29,8 @@ LEVEL_NOUNS = {
 }
 # Frames of traces that need not have ops.
 WITHOUT_OPS = ("nodes", "stacks", "results")
+# How the notes begin that say what a verb leaves out of every step; widgets/src/shared/header.js has it, too.
+SKIPPED = "skipped "
 AUTOGRAD = r"^autograd::|Backward\d*$|AccumulateGrad$"
 PHASE_COLORS = {"forward": "#3b82f6", "backward": "#d97706", "optimizer": "#16a34a", "other": "#808080"}
 
@@ -191,7 +193,7 @@ def _counts(ops: pd.DataFrame) -> list[tuple[str, str]]:
 
 def _notes(meta: Mapping[str, Any]) -> list[str]:
     notes = [shown(str(note)) for note in meta.get("notes", [])]
-    notes += [shown(f"skipped {number:,}: {reason}") for reason, number in meta.get("skipped", {}).items()]
+    notes += [shown(f"{SKIPPED}{number:,}: {reason}") for reason, number in meta.get("skipped", {}).items()]
     if skipped := meta.get("skipped_lines"):
         first = skipped[0]
         reason = f": {first['reason']}" if first.get("reason") else ""
