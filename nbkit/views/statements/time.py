@@ -14,6 +14,8 @@ from nbkit.views.summary.names import shown
 
 # A phase of less is not named.
 LEAST_SHARE = 0.005
+# What of a step may be in no call's median before that is said.
+MOST_DELAYS = 0.05
 
 
 def time_words(trace: Trace) -> list[Words]:
@@ -34,18 +36,21 @@ def time_words(trace: Trace) -> list[Words]:
         *_slowest_kernel(ops),
     ]
     joined = [word for number, part in enumerate(parts) for word in (", " if number else "; ", *part)]
-    return [(f"{_step_time(trace)}: {', '.join(named)}", *joined, ".")]
+    return [(f"{_step_time(trace, whole_us)}: {', '.join(named)}", *joined, ".")]
 
 
-def _step_time(trace: Trace) -> str:
+def _step_time(trace: Trace, whole_us: float) -> str:
+    """Writes the time of a step, and what its calls take by their medians where delays in changing places are much."""
     timings = TIMINGS.check(trace.frames.get("timings", TIMINGS.frame()))
     if not len(timings):
         ops = host_ops(trace.ops)
         whole_us = float((ops["start_us"] + ops["total_time_us"]).max() - ops["start_us"].min())
         return f"{units.duration(whole_us)} per step (one run)"
     step = timings.iloc[0]
-    runs = units.counted(int(step["repeats"]), "run")
-    return f"{units.duration(step['median_us'])} per step (median of {runs}, IQR {units.duration(step['iqr_us'])})"
+    parts = [f"median of {units.counted(int(step['repeats']), 'run')}", f"IQR {units.duration(step['iqr_us'])}"]
+    if whole_us < (1 - MOST_DELAYS) * step["median_us"]:
+        parts.append(f"{units.duration(whole_us)} by the medians of its calls")
+    return f"{units.duration(step['median_us'])} per step ({', '.join(parts)})"
 
 
 def _slowest(noun: str, names: Sequence[str], groups: pd.DataFrame, whole_us: float) -> list[Words]:

@@ -27,5 +27,13 @@ def test_one_run_says_so_and_what_is_not_there_is_not_named():
     assert time_words(make_trace(ops.head(1), verb="optime")) == []
 
 
+def test_delays_that_no_call_s_median_explains_are_told():
+    trace = timed_trace()
+    trace.frames["timings"].loc[0, "median_us"] = 250.0
+    assert words_text(time_words(trace)[0]).startswith(
+        "250 µs per step (median of 5 runs, IQR 4.00 µs, 125 µs by the medians of its calls): forward 24 %, "
+    )
+
+
 def test_a_brief_answers_before_it_gives_hints():
     assert brief_of(timed_trace()).verdict[0] == time_words(timed_trace())[0]
