@@ -17,6 +17,7 @@ from nbkit.views.statements.memory import snapshot_words
 from nbkit.views.statements.operators import bisection_words, operator_words
 from nbkit.views.statements.recorded import recorded_words
 from nbkit.views.statements.statement import Tone, Words
+from nbkit.views.statements.time import time_words
 from nbkit.views.summary.facts import facts
 from nbkit.views.summary.names import shown
 from nbkit.views.summary.once import once_per_view
@@ -115,6 +116,7 @@ def _verdict(trace: Trace, found: Sequence[Entry], results: dict[str, str]) -> t
     asked, (seen, tone) = [*bisection_words(trace), *against_words(trace)], seen_values(trace)
     agrees = against_tone(trace)
     said: list[Words] = [
+        *time_words(trace),
         *alignment_words(trace),
         *((text,) for text in results.values() if text),
         *seen,
