@@ -15,6 +15,7 @@ from nbkit.views.statements.cost import cost_words
 from nbkit.views.statements.memory import snapshot_words
 from nbkit.views.statements.operators import operator_words
 from nbkit.views.statements.statement import Tone, Words
+from nbkit.views.statements.step import step_words
 from nbkit.views.summary.facts import facts
 from nbkit.views.summary.names import shown
 from nbkit.views.summary.once import once_per_view
@@ -121,6 +122,7 @@ def _verdict(trace: Trace, found: Sequence[Entry], results: dict[str, str]) -> t
         *alignment_words(trace),
         *((text,) for text in results.values() if text),
         *seen,
+        *step_words(trace),
         *cost_words(trace),
         *snapshot_words(trace),
         *operator_words(trace),

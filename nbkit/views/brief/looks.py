@@ -126,6 +126,8 @@ def _share(count: int, whole: int) -> str:
 def _times(trace: Trace) -> str | None:
     # The step itself is always a row.
     is_timed = trace.meta.get("verb") == "optime" and len(trace.frames.get("ops", ())) > 1
+    if "step" in trace.meta:
+        return ""
     if not is_timed and "optime" not in _recorded_too(trace):
         return None
     has_hints = "findings" in trace.frames and trace.findings["effect_us"].notna().any()
