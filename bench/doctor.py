@@ -1,4 +1,4 @@
-"""Asks whether `nbkit doctor` says the cause of a broken step first, what that takes, and whether it leaves right ones alone.
+"""Asks whether `nbkit doctor` names the cause of a broken step first, at which cost, and leaves right steps alone.
 
 Run from the repository root: `python bench/doctor.py [NAME ...] [--right]`; NAME is a number of ../shared/cases, or of
 ../shared/reports with an r before it. Writes out/bench/doctor.md. A script is run under `python -m nbkit doctor SCRIPT

@@ -2,13 +2,12 @@
 
 from argparse import Namespace
 from collections.abc import Sequence
-from pathlib import Path
 
 from nbkit.command_line.audit import audit_parser, script_options
 from nbkit.command_line.parser import bad_use
 from nbkit.command_line.run import RunCommand
 from nbkit.verbs.options.parser import absolute_path
-from nbkit.verbs.verb import BAD_USE, FINE, PROGRAM
+from nbkit.verbs.verb import PROGRAM
 
 DESCRIPTION = f"""\
 Run a script as `python SCRIPT ARGS...` does, and say what is wrong with it: NaN

@@ -27,8 +27,8 @@ class StepsDoctor(AuditSession):
         trace.meta["verb"] = opdoctor.verb
         timed = [one.trace for one in rerun.recordings if one.verb == "optime"]
         if timed:
-            frames = {**trace.frames, "memory": timed[0].memory}
-            trace.meta["step"] = {**times_of(timed[0]), **memory_of(frames)}
+            memory = memory_of({**trace.frames, "memory": timed[0].memory})
+            trace.meta["step"] = {**times_of(timed[0]), **memory}
         self.reported = [trace, *timed]
         return trace
 

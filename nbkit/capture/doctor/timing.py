@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import torch
 
 from nbkit.capture.profiler.kineto import KinetoOptions, event_overhead_us
 from nbkit.capture.profiler.optime import KinetoRecording
@@ -15,6 +16,7 @@ from nbkit.capture.recorder.observer import Frames, Meta, Observer
 from nbkit.capture.step.module_calls import ModuleCalls
 from nbkit.findings.finding import with_findings
 from nbkit.findings.time.rules import time_findings
+from nbkit.flops import call_flops, formulas
 from nbkit.schema import FINDINGS, TIMINGS
 from nbkit.schema.findings import MOST_OPS
 from nbkit.trace.trace import Trace
@@ -32,7 +34,7 @@ class TimeObserver(Observer):
 
     def __init__(self, device: str | None, *, judges: bool = True) -> None:
         self.judges = judges
-        self.options = KinetoOptions(memory=True, shapes=True, device=device)
+        self.options = KinetoOptions(memory=True, shapes=False, device=device)
 
     @contextmanager
     def below(self, recording: Recording, modules: ModuleCalls) -> Iterator[None]:
@@ -54,7 +56,7 @@ class TimeObserver(Observer):
         timed = self.run.frames["ops"]
         rows_us = meta["recorder_us"] - float((self.spans[:, 1] - self.spans[:, 0]).sum()) / 1e3
         time_us = self.run.wall_us - rows_us - len(timed) * event_overhead_us(self.options)
-        step = {"time_us": max(time_us, 0.0), "runs": 0, **memory_of(frames), **flops_of(timed)}
+        step = {"time_us": max(time_us, 0.0), "runs": 0, **memory_of(frames), **flops_of(frames["ops"])}
         findings = time_findings(self.run.frames) if self.judges else FINDINGS.frame()
         return with_time_findings(frames, findings), {**meta, "step": step}
 
@@ -80,10 +82,26 @@ def memory_of(frames: Frames) -> dict[str, Any]:
     return {"peak_bytes": int(others.max()) if len(others) else on_host, "held_bytes": None if len(others) else held}
 
 
-def flops_of(timed: pd.DataFrame) -> dict[str, Any]:
-    """Returns the FLOPs of a timed step, as far as they are known: those of products and convolutions."""
-    flops = timed["flops"].dropna() if "flops" in timed else pd.Series(dtype="Int64")
-    return {"flops": int(flops.sum()) if len(flops) else None}
+def flops_of(ops: pd.DataFrame) -> dict[str, int]:
+    """Returns the FLOPs of recorded products and convolutions, and how many such calls nobody could count."""
+    known = formulas()
+    kinds = ops.loc[ops["level"] == "aten", ["op", "input_shapes", "arguments"]]
+    counted = {"flops": 0, "uncounted_calls": 0}
+    for (op, shapes, arguments), calls in kinds.value_counts(dropna=False, sort=False).items():
+        formula = known.get(op.rpartition(".")[0])
+        if formula is None:
+            continue
+        flops = None if pd.isna(shapes) else call_flops(formula, json.loads(shapes), _values(op, arguments))
+        counted["uncounted_calls" if flops is None else "flops"] += calls * (1 if flops is None else flops)
+    return counted
+
+
+def _values(op: str, arguments: object) -> list[Any]:
+    """Returns the arguments of a call in their order, null for tensors."""
+    named = json.loads(arguments) if isinstance(arguments, str) else {}
+    namespace, name, overload = op.split(".")
+    schema = getattr(getattr(getattr(torch.ops, namespace), name), overload)._schema
+    return [named.get(argument.name) for argument in schema.arguments]
 
 
 def times_of(timed: Trace) -> dict[str, Any]:

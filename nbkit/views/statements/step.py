@@ -19,7 +19,7 @@ def _time(step: dict[str, Any]) -> Iterator[Words]:
     """Yields the time of the step; of one that was timed by itself the shares of its phases and its slowest op, too."""
     time, runs = units.duration(step["time_us"]), step["runs"]
     if not runs:
-        yield (f"At most {time} per step, which recording slows; -r 5 times further runs by themselves.",)
+        yield (f"At most {time} per step: recording slows it; repeats are timed by themselves.",)
         return
     spread = f"median of {units.count(runs)}, IQR {units.duration(step['iqr_us'])}" if runs > 1 else "one run"
     whole = sum(step["phases"].values()) or 1.0
@@ -38,4 +38,5 @@ def _memory(step: dict[str, Any]) -> Iterator[Words]:
         before = f", {units.data_size(held)} of it there before" if held else ""
         yield (f"Peak memory {units.data_size(step['peak_bytes'])}{before}.",)
     if step.get("flops"):
-        yield (f"Products and convolutions compute {units.flops(float(step['flops']))}.",)
+        least = "at least " if step.get("uncounted_calls") else ""
+        yield (f"Its products and convolutions compute {least}{units.flops(float(step['flops']))}.",)
