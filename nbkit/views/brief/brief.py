@@ -17,6 +17,7 @@ from nbkit.views.statements.memory import snapshot_words
 from nbkit.views.statements.operators import bisection_words, operator_words
 from nbkit.views.statements.recorded import recorded_words
 from nbkit.views.statements.statement import Tone, Words
+from nbkit.views.statements.step import step_words
 from nbkit.views.statements.time import time_words
 from nbkit.views.summary.facts import facts
 from nbkit.views.summary.names import shown
@@ -120,6 +121,7 @@ def _verdict(trace: Trace, found: Sequence[Entry], results: dict[str, str]) -> t
         *alignment_words(trace),
         *((text,) for text in results.values() if text),
         *seen,
+        *step_words(trace),
         *cost_words(trace),
         *snapshot_words(trace),
         *operator_words(trace),

@@ -128,6 +128,8 @@ def _share(count: int, whole: int) -> str:
 def _times(trace: Trace) -> str | None:
     # Where the time goes is a statement of its own. The step itself is always a row.
     is_timed = trace.meta.get("verb") == "optime" and len(trace.frames.get("ops", ())) > 1
+    if "step" in trace.meta:
+        return ""
     if not is_timed and "optime" not in _recorded_too(trace):
         return None
     return ""
