@@ -11,7 +11,7 @@ from nbkit.findings.finding import calls_of
 from nbkit.schema import FINDINGS, OPS
 from nbkit.schema.findings import SEVERITIES
 from nbkit.trace.trace import Trace
-from nbkit.views.summary.names import shown
+from nbkit.views.summary.names import short_paths, shown
 
 # Of a line, such as the names of many parameters.
 LONGEST = 500
@@ -69,8 +69,8 @@ def _entry(row: dict[Hashable, Any], *, with_step: bool) -> Entry:
     return Entry(
         str(row["severity"]),
         shown(str(row["rule"])),
-        shown(what, LONGEST),
-        shown(_where(row, with_step=with_step), LONGEST),
+        shown(short_paths(what), LONGEST),
+        shown(short_paths(_where(row, with_step=with_step)), LONGEST),
         shown(str(row["advice"]), LONGEST),
         None if pd.isna(row["op_id"]) else int(row["op_id"]),
         row,
