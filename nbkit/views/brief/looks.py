@@ -12,7 +12,7 @@ from nbkit.numerics.noise_ratio import HARMLESS
 from nbkit.schema import DIFFS, PARAMETERS, STABILITY, TENSORS
 from nbkit.trace.trace import Trace
 from nbkit.views.statements.statement import Tone, Words, op_link
-from nbkit.views.summary.names import shown, shown_module
+from nbkit.views.summary.names import short_paths, shown, shown_module
 
 MOST_MODELS = 5
 
@@ -192,5 +192,5 @@ def _op_words(trace: Trace, op_id: int) -> Words:
     """Words an op as a link, with its module, phase and line."""
     op, module, phase, source = (trace.ops[name].iloc[op_id] for name in ("op", "module", "phase", "source"))
     where = f"in {shown_module(None, module)}" if isinstance(module, str) else "outside modules"
-    line = f" ({shown(source)})" if isinstance(source, str) else ""
+    line = f" ({shown(short_paths(source))})" if isinstance(source, str) else ""
     return op_link(shown(op), op_id), f" {where}, {shown(phase)}{line}"
