@@ -88,10 +88,11 @@ def _agreeing(rows: pd.DataFrame, meta: Mapping[str, Any]) -> Iterator[Words]:
             f"{known}: the values of {units.count(same)} agree, and of {units.count(other)} only statistics are known.",
         )
     else:
-        yield (
-            f"{known}: {units.count(same)} agree, and {units.count(other)} differ or have no values that are known; "
-            f"where a difference begins could not be found.",
-        )
+        differ = int((rows["mark"].eq("~") & rows["output_error"].gt(0)).sum())
+        rest = f"{units.count(other - differ)} cannot be compared (no values or NaN)"
+        parts = [f"{units.count(differ)} differ"] * bool(differ) + [rest] * (other > differ)
+        end = "where a difference begins could not be found" if differ else "no difference found"
+        yield (f"{known}: {units.count(same)} agree, {' and '.join(parts)}; {end}.",)
 
 
 def _one_sided(about: Mapping[str, Any]) -> str:
