@@ -30,8 +30,8 @@ if TYPE_CHECKING:  # for editors and type checkers; at run time each is imported
     from nbkit.analysis.values.compare_values import compare_values
     from nbkit.analysis.values.producers import producers
     from nbkit.analysis.values.tensors_with_ops import tensors_with_ops
+    from nbkit.capture.optrace import optrace
     from nbkit.capture.profiler.optime import optime
-    from nbkit.capture.recorder.optrace import optrace
     from nbkit.verbs.load import load
     from nbkit.verbs.opgraph import opgraph
 
@@ -103,8 +103,8 @@ _HOMES = {
     "nbkit.capture.operators.hook.ophook": ("ophook",),
     "nbkit.capture.operators.replay.opreplay": ("opreplay",),
     "nbkit.capture.operators.stable.opstable": ("opstable",),
+    "nbkit.capture.optrace": ("optrace",),
     "nbkit.capture.profiler.optime": ("optime",),
-    "nbkit.capture.recorder.optrace": ("optrace",),
     "nbkit.devices.device": ("Device",),
     "nbkit.devices.roofline": ("with_times",),
     "nbkit.simulated": ("FAULT_KINDS", "Fault", "SimulatedDevice"),

@@ -49,7 +49,8 @@ def _parts(rows: Sequence[Row]) -> list[str]:
 def _other(rows: Sequence[Row]) -> str:
     message = str(rows[0]["message"]).removesuffix(".")
     is_word = message.split(" ")[0][1:].islower()  # and no name, such as GradScaler
-    return f"{message[:1].lower() if is_word else message[:1]}{message[1:]}{f' ({len(rows) - 1} more)' if len(rows) > 1 else ''}"
+    more = f" ({len(rows) - 1} more)" if len(rows) > 1 else ""
+    return f"{message[:1].lower() if is_word else message[:1]}{message[1:]}{more}"
 
 
 def _made(rows: Sequence[Row]) -> str:

@@ -182,7 +182,11 @@ def seen_values(trace: Trace) -> tuple[list[Words], Tone]:
 def _seen(trace: Trace, counts: NonFinite, results: str) -> list[Words]:
     kinds = (("NaN", counts.nan_count, counts.first_nan_op), ("Inf", counts.inf_count, counts.first_inf_op))
     return [
-        (f"{units.count(number)} of {results} hold {name}, first that of ", *_op_words(trace, first), ".")
+        (
+            f"{units.count(number)} of {results} hold{'s' if number == 1 else ''} {name}, first that of ",
+            *_op_words(trace, first),
+            ".",
+        )
         for name, number, first in kinds
         if first is not None
     ]

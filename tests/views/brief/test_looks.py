@@ -157,7 +157,7 @@ def with_counts(nan: list[int], inf: list[int]) -> Brief:
 def test_values_that_were_read_are_judged_by_their_nan_and_inf():
     found = with_counts([0, 0, 7], [0, 2, 2])
     assert (found.tone, told(found)) == ("bad", [
-        "1 of 3 results hold NaN, first that of aten.sum.default outside modules, forward (train.py:9).",
+        "1 of 3 results holds NaN, first that of aten.sum.default outside modules, forward (train.py:9).",
         "2 of 3 results hold Inf, first that of aten.relu.default in (root), forward (train.py:8).",
     ])  # fmt: skip
     links = [part for words in found.verdict for part in words if isinstance(part, Link)]
