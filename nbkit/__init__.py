@@ -173,6 +173,12 @@ class _Presenter:
         _know_the_views()
         return display.mimebundle(trace)
 
+    def shower(self, trace: Trace) -> Any:
+        from nbkit.views.static_html import display
+
+        _know_the_views()
+        return display.shower(trace)
+
     def in_marimo(self, trace: Trace) -> Any:
         from nbkit.views.static_html import display
 

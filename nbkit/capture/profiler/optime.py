@@ -12,6 +12,7 @@ import pandas as pd
 import torch
 from torch._C._profiler import _RecordFunctionFast
 
+from nbkit import units
 from nbkit.capture.frames.build import machine_text, now_text, versions
 from nbkit.capture.frames.module_rows import modules_frame
 from nbkit.capture.profiler.alternatives import measure
@@ -43,6 +44,8 @@ HIDDEN_KERNELS = (
     "A compiled region's fused kernels are no rows: their time is self time of the rows of the region. Each is a row "
     "where torch._inductor.config.cpp.enable_kernel_profile was True when the region was compiled."
 )
+# Of the median run, what of it may be in no call's median before that is said.
+MOST_DELAYS = 0.05
 TAKEN = "nothing was recorded: another profiler began inside the recording and took the events"
 
 
@@ -176,6 +179,7 @@ class optime:  # noqa: N801  a context manager is named like the function it sta
             self._end(error)
         finally:
             self.progress.__exit__(None, None, None)
+            del self.progress  # it calls this object: a circle would keep the trace until the next full collection
 
     def _end(self, error: BaseException | None) -> None:
         finished = len(self.runs)
@@ -193,10 +197,12 @@ class optime:  # noqa: N801  a context manager is named like the function it sta
         assert self.trace is not None
         # A step that raised while it warmed up has left none.
         runs = self.runs or [Run({"ops": OPS.frame(), "modules": MODULES.frame()}, 0.0, {}, [])]
-        shown, more = repeat_frames([(run.frames, run.wall_us) for run in runs])
-        run = runs[shown]
-        ops = run.frames["ops"]
-        notes = list(dict.fromkeys(note for run in runs for note in run.notes))
+        shown, frames = repeat_frames([(run.frames, run.wall_us) for run in runs])
+        run, ops = runs[shown], frames["ops"]
+        # The step itself is the first row, as views show its time.
+        whole_us = frames["timings"]["median_us"] if "timings" in frames else ops["total_time_us"]
+        wall_us = float(whole_us.iloc[0]) if len(whole_us) else run.wall_us
+        notes = [*dict.fromkeys(note for run in runs for note in run.notes), *_delays(ops, wall_us, len(runs))]
         meta: dict[str, Any] = {
             "verb": self.verb,
             "name": self.name,
@@ -205,7 +211,7 @@ class optime:  # noqa: N801  a context manager is named like the function it sta
             "error": None if error is None else describe_error(error, None, ops, own_failure),
             "versions": versions(),
             "machine": machine_text(),
-            "wall_us": run.wall_us,
+            "wall_us": wall_us,
             "recorder_us": len(ops) * self.overhead_us,
             "devices": sorted(ops["device"].dropna().unique()),
             "skipped": run.skipped,
@@ -213,7 +219,18 @@ class optime:  # noqa: N801  a context manager is named like the function it sta
             "repeats": len(self.runs) if self.repeats else 0,
             "notes": notes,
         }
-        self.trace._fill({**run.frames, **more, "findings": time_findings(run.frames, self.measure)}, meta)
+        self.trace._fill({**frames, "findings": time_findings(frames, self.measure)}, meta)
+
+
+def _delays(ops: pd.DataFrame, wall_us: float, runs: int) -> list[str]:
+    """Says what of the median run no call's median explains, where that is much."""
+    sum_us = float(ops["total_time_us"].iloc[0]) if runs > 1 and len(ops) else wall_us
+    if sum_us >= (1 - MOST_DELAYS) * wall_us:
+        return []
+    return [
+        f"Times of calls are medians over {runs} runs, and add up to {units.duration(sum_us)}; a run took "
+        f"{units.duration(wall_us)}: the rest hit other calls in each run, as other processes do."
+    ]
 
 
 class KinetoRecording:
