@@ -124,24 +124,22 @@ def times_of(timed: Trace) -> dict[str, Any]:
 
 
 def timings_of(ops: pd.DataFrame, timed: Trace) -> pd.DataFrame:
-    """Returns `timings` with the op_ids of `ops`; empty where the timed runs ran other ops than the one looked at."""
+    """Returns `timings` with the op_ids of `ops`: the n-th call of an op is its n-th there.
+
+    Ops that the timed runs called otherwise often, as within kernels, have none.
+    """
     timings = timed.frames.get("timings", TIMINGS.frame())
     mine, theirs = _calls(ops), _calls(timed.ops)
-    if ops["op"].iloc[mine].tolist() != timed.ops["op"].iloc[theirs].tolist():
-        return TIMINGS.frame()
-    op_ids = dict(zip(theirs.tolist(), mine.tolist(), strict=True))
-    chosen = timings[timings["op_id"].isin(op_ids)]
-    return TIMINGS.frame({**chosen, "op_id": chosen["op_id"].map(op_ids).to_numpy()}).sort_values(
-        "op_id", ignore_index=True
-    )
+    both = mine.merge(theirs, on=["op", "calls", "nth"], suffixes=("", "_timed"))
+    known = both[["op_id", "op_id_timed"]].merge(timings.rename(columns={"op_id": "op_id_timed"}), on="op_id_timed")
+    return TIMINGS.frame(dict(known.sort_values("op_id")[TIMINGS.names]))
 
 
-def _calls(ops: pd.DataFrame) -> np.ndarray:
-    """Returns the rows of aten ops that no other op called, in the order in which they began."""
-    is_op = (ops["level"] == "aten").to_numpy(bool)
-    parent = ops["parent_id"].to_numpy(np.int64, na_value=-1)
-    rows = np.flatnonzero(is_op & ~np.append(is_op, False)[parent])
-    return rows[np.argsort(ops["start_us"].to_numpy()[rows], kind="stable")]
+def _calls(ops: pd.DataFrame) -> pd.DataFrame:
+    """Returns of each aten op how often it was called, and which of these calls it is, in the order they began."""
+    aten = ops.loc[ops["level"] == "aten", ["op_id", "op", "start_us"]].sort_values("start_us", kind="stable")
+    groups = aten.groupby("op", sort=False)
+    return aten.assign(calls=groups["op"].transform("size"), nth=groups.cumcount())
 
 
 def with_time_findings(frames: Frames, findings: pd.DataFrame) -> Frames:
