@@ -43,7 +43,7 @@ def graph_and_ops(trace: Trace) -> GraphView | CompositeWidget:
         return GraphView(trace)
     graph, table = GraphModel(trace), OpTableModel(trace)
     link_graph(graph, table)
-    return CompositeWidget(trace, "", graph, table)
+    return CompositeWidget(trace, _brief(trace), graph, table)
 
 
 def alignment_and_graphs(trace: Trace) -> CompositeWidget:
@@ -70,13 +70,13 @@ def sections_and_ops(
 
 
 def ops_alone(trace: Trace) -> OpTable | CompositeWidget:
-    """Shows the op table, below the brief if that has a verdict."""
+    """Shows the op table below the brief; alone where there is nothing to say."""
     above = _brief(trace)
     return CompositeWidget(trace, above, OpTableModel(trace)) if above else OpTable(trace)
 
 
 def _brief(trace: Trace, tables: str = "") -> str:
-    """Returns verdict, findings and tables as HTML; empty where nothing was judged and there is no table."""
+    """Returns verdict, findings and tables as HTML; empty where there is nothing to say and no table."""
     brief = brief_of(trace)
-    html = (brief_html(brief, FINDINGS) if brief.verdict else "") + tables
+    html = (brief_html(brief, FINDINGS) if brief.verdict or brief.incomplete else "") + tables
     return static_div(html) if html else ""

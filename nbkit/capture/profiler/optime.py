@@ -7,6 +7,7 @@ from time import perf_counter_ns
 from types import TracebackType
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import torch
 from torch._C._profiler import _RecordFunctionFast
@@ -21,6 +22,7 @@ from nbkit.capture.profiler.compiled_graphs import CompiledGraphs
 from nbkit.capture.profiler.kineto import Kineto, KinetoOptions, check_free, device_to_record, event_overhead_us
 from nbkit.capture.profiler.kineto_events import before_the_end, read
 from nbkit.capture.profiler.op_lines import OpLines
+from nbkit.capture.profiler.own_work import without_own_work
 from nbkit.capture.profiler.range_events import with_marks
 from nbkit.capture.profiler.ranges import ROOT_MARK, Ranges
 from nbkit.capture.profiler.repeated_runs import repeat_frames
@@ -177,6 +179,7 @@ class optime:  # noqa: N801  a context manager is named like the function it sta
             self._end(error)
         finally:
             self.progress.__exit__(None, None, None)
+            del self.progress  # it calls this object: a circle would keep the trace until the next full collection
 
     def _end(self, error: BaseException | None) -> None:
         finished = len(self.runs)
@@ -265,13 +268,26 @@ class KinetoRecording:
 
     def end(self) -> Run:
         """Switches everything off and returns the frames of what was recorded."""
+        self.stop()
+        return self.read()
+
+    def stop(self) -> None:
+        """Switches everything off."""
         self.root.__exit__(None, None, None)
-        wall_us = (perf_counter_ns() - self.start_ns) / 1e3
+        self.wall_us = (perf_counter_ns() - self.start_ns) / 1e3
         self.ends.close()
+
+    def read(self, own_work: np.ndarray | None = None) -> Run:
+        """Returns the frames of what was recorded; `own_work` are spans of perf_counter_ns() to leave out, in order."""
         self.ranges.other_threads.say(self.skip)
         for reason, count in self.ranges.skipped.items():
             self.skip(reason, count)
         events = before_the_end(read(self.result, self.options, self.skip), ROOT_MARK)
+        if own_work is not None and ROOT_MARK in events.name:
+            inside = own_work[own_work[:, 0] >= self.start_ns]
+            offset = int(events.start_ns[events.name.index(ROOT_MARK)]) - self.start_ns
+            events = without_own_work(events, inside + offset)
+            self.wall_us -= float((inside[:, 1] - inside[:, 0]).sum()) / 1e3
         self.result = None
         if ROOT_MARK not in events.name:
             self.kineto.notes[:] = [ELSEWHERE if self.kineto.is_lost else TAKEN]
@@ -289,7 +305,7 @@ class KinetoRecording:
             frames["memory"] = MEMORY.frame() if made.memory is None else made.memory
         if has_compiled and has_hidden_kernels(made.ops):
             self.kineto.notes.append(HIDDEN_KERNELS)
-        return Run(frames, wall_us, self.skipped, self.kineto.notes)
+        return Run(frames, self.wall_us, self.skipped, self.kineto.notes)
 
     def skip(self, reason: str, count: int = 1) -> None:
         """Counts something that is not in the frames, so that the trace can say so."""

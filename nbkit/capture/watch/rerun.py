@@ -19,6 +19,7 @@ from nbkit.capture.watch.inputs import InputsObserver
 from nbkit.capture.watch.keeper import FEWEST_CALLS, TOO_LARGE, Call, Keeper, Segment
 from nbkit.capture.watch.state import State, TooLargeError
 from nbkit.capture.watch.watch import Row, StepWatch
+from nbkit.findings.bad_values import never_scaled
 from nbkit.findings.finding import wrong
 from nbkit.findings.steps.anomalies import FAILED, never_stepped, step_findings
 from nbkit.findings.steps.inputs import StepInput, unusual_inputs
@@ -178,7 +179,7 @@ class Rerun:
         self._record(segment, calls, AuditRecorder(observer, CheckObserver(), name=title), name)
 
     def _time(self, first: Segment, calls: Sequence[Call]) -> None:
-        timing = optime(name=self.name)
+        timing = optime(name=self.name, memory=True)
         self._go_to(first, calls[0])
         with timing as trace:
             for call in calls:
@@ -267,6 +268,8 @@ def audit_trace(rerun: Rerun) -> Trace:
     if rerun.is_idle and not rerun.outside_steps and not has_line:
         found += never_stepped(steps)
     findings = findings_of_steps([one.steps for one in recordings], found)
+    if any(one.rule == "skipped_step" for one in found):
+        findings = never_scaled(findings)
     frames = {**first.frames, "steps": steps, "findings": findings}
     meta = {
         **(first.meta or {"created": now_text(), "versions": versions(), "complete": True, "error": None}),

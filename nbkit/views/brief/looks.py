@@ -21,11 +21,12 @@ MOST_MODELS = 5
 class Look:
     """Describes what can be looked at, and by which verb.
 
-    `result` says how much was looked at and what came of it, null where it was not; `nothing` says so of a trace by
-    the verb itself. What is not usual is not missed where nobody looked.
+    `short` is the question in a word. `result` says how much was looked at and what came of it, null where it was not;
+    `nothing` says so of a trace by the verb itself. What is not usual is not missed where nobody looked.
     """
 
     question: str
+    short: str
     verb: str
     result: Callable[[Trace], str | None]
     nothing: str
@@ -63,7 +64,8 @@ def _differences(trace: Trace) -> str | None:
     tensors, reference = units.counted(len(compared), "compared tensor"), shown(str(trace.meta.get("reference", "cpu")))
     wrong = compared[~compared["status"].isin(HARMLESS)]
     if trace.meta.get("reference") == "captured bits":
-        return f"{tensors}: {units.count(len(compared) - len(wrong))} with the captured bits, form and memory."
+        same = len(compared) - len(wrong)
+        return f"{tensors}: {_share(same, len(compared))} with the captured bits, form and memory."
     if not len(wrong):
         text = f"{tensors}: none is further from {reference} than rounding allows."
         off = off_without_fault(trace.meta)
@@ -126,6 +128,8 @@ def _share(count: int, whole: int) -> str:
 def _times(trace: Trace) -> str | None:
     # Where the time goes is a statement of its own. The step itself is always a row.
     is_timed = trace.meta.get("verb") == "optime" and len(trace.frames.get("ops", ())) > 1
+    if "step" in trace.meta:
+        return ""
     if not is_timed and "optime" not in _recorded_too(trace):
         return None
     return ""
@@ -144,16 +148,17 @@ def _stability(trace: Trace) -> str | None:
 
 
 LOOKS = (
-    Look("NaN, Inf and lost precision", "opcheck", _values, "Not checked: no result was examined."),
-    Look("results against a reference", "opdiff", _differences, "Not compared: no tensor was compared."),
+    Look("NaN, Inf and lost precision", "NaN", "opcheck", _values, "Not checked: no result was examined."),
+    Look("results against a reference", "kernels", "opdiff", _differences, "Not compared: no tensor was compared."),
     Look(
         "parameters, gradients and dataflow of training",
+        "gradients",
         "opaudit",
         _training,
         "Not audited: no module ran in the recording, so that there is no parameter to look at.",
     ),
-    Look("bits from run to run", "opstable", _stability, "Not run again: no call was.", is_usual=False),
-    Look("where the time goes", "optime", _times, "Not timed: no op ran."),
+    Look("bits from run to run", "bits", "opstable", _stability, "Not run again: no call was.", is_usual=False),
+    Look("where the time goes", "time", "optime", _times, "Not timed: no op ran."),
 )
 # A timing that finds nothing to save does not say that the step is right.
 JUDGES = ("opcheck", "opdiff", "opaudit", "opstable")

@@ -7,7 +7,7 @@ import pandas as pd
 from nbkit import units
 from nbkit.analysis.cost.cost_tree import cost_tree
 from nbkit.analysis.cost.memory_by_kind import memory_by_kind
-from nbkit.analysis.cost.op_totals import costs_of, has_costs
+from nbkit.analysis.cost.op_totals import costs_of, has_whole_costs
 from nbkit.analysis.time.memory import peak_rows
 from nbkit.schema.cost import STORAGE_KINDS
 from nbkit.trace.trace import Trace
@@ -21,16 +21,16 @@ MOST = 0.5
 
 
 def cost_statements(trace: Trace) -> list[Statement]:
-    """Returns the statements of a report, most asked first."""
-    if not has_costs(trace):
+    """Returns the statements of a report, most asked first; none of a step that stopped, whose cost nobody knows."""
+    if not has_whole_costs(trace):
         return []
     answers = zip(QUESTIONS, (_memory(trace), _flops(trace), _time(trace)), strict=True)
     return [Statement(question, tuple(words)) for question, of in answers if (words := list(of))]
 
 
 def cost_words(trace: Trace) -> list[Words]:
-    """Returns the sentences of a brief; none for what has no costs."""
-    return [*_memory(trace), *_flops(trace), *_time(trace)] if has_costs(trace) else []
+    """Returns the sentences of a brief; none for what has no costs, or those of a part."""
+    return [*_memory(trace), *_flops(trace), *_time(trace)] if has_whole_costs(trace) else []
 
 
 def _memory(trace: Trace) -> Iterator[Words]:

@@ -2,7 +2,7 @@
 
 from html import escape
 
-from nbkit.views.summary.facts import Facts
+from nbkit.views.summary.facts import SKIPPED, Facts
 
 STYLE = """
 .nbkit-static{--fg:var(--jp-ui-font-color1,#1f2328);--bg:var(--jp-layout-color0,#fff);color:var(--fg);background:var(--bg);
@@ -52,5 +52,6 @@ def facts_html(known: Facts) -> str:
     parts = [f"<p><b>{escape(known.title)}</b> · {figures}</p>"]
     if known.incomplete:
         parts.append(f'<p class="nbkit-incomplete"><b>INCOMPLETE</b> {escape(known.incomplete)}</p>')
-    parts += [f"<p>{escape(note)}</p>" for note in known.notes]
-    return "".join(parts)
+    parts += [f"<p>{escape(note)}</p>" for note in known.notes if not note.startswith(SKIPPED)]
+    skipped = "".join(f"<p>{escape(note)}</p>" for note in known.notes if note.startswith(SKIPPED))
+    return "".join(parts) + (f"<details><summary>What is not shown</summary>{skipped}</details>" if skipped else "")
