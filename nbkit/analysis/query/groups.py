@@ -22,9 +22,9 @@ from nbkit.errors import OptionError, nearest
 CALLS, OF, INSTANCES = COUNTS = ("calls", "of", "instances")
 SPREAD = ("min", "median", "max")
 TOTALS: dict[str, np.ufunc] = {"sum": np.add, "min": np.fmin, "max": np.fmax}
-# Further totals: the sum without rows that a row of the group called; and IQR and least of the sums of each run, which
-# are the columns that begin with RUN.
-OUTER, IQR, LEAST = MORE = ("outer", "iqr", "least")
+# Further totals: the sum without rows that a row of the group called; and median, IQR and least of the sums of runs,
+# which are the columns that begin with RUN.
+OUTER, MIDDLE, IQR, LEAST = MORE = ("outer", "middle", "iqr", "least")
 RUN, PARENT = "run_", "parent_id"
 # Up to so many groups their numbers are 16 bits, which numpy sorts in linear time.
 FEW = 2**16
@@ -178,7 +178,7 @@ class _Parts:
         """Returns sum, least or most of a column; NaN where no row has a number."""
         if how not in (*TOTALS, *MORE):
             raise OptionError(f"Groups know no {how!r} of {name}; {nearest(how, [*TOTALS, *MORE])}")
-        if how in (IQR, LEAST):
+        if how in (MIDDLE, IQR, LEAST):
             return over_runs([self.total(run, "sum") for run in self.table.numbers if run.startswith(RUN)], how)
         values = self.of(self.table.number(name))
         is_known = ~np.isnan(values)
@@ -243,11 +243,13 @@ class _Parts:
 
 
 def over_runs(runs: Sequence[Floats], how: str) -> Floats:
-    """Returns IQR or least of a time over the runs that have it; NaN where none has."""
+    """Returns median, IQR or least of a time over the runs that have it; NaN where none has."""
     times = np.sort(np.stack(runs), axis=0)
     counts = np.count_nonzero(~np.isnan(times), axis=0)
     if how == LEAST:
         return np.asarray(times[0])
+    if how == MIDDLE:
+        return _quantile(times, counts, 0.5)
     low, high = (_quantile(times, counts, part) for part in (0.25, 0.75))
     return high - low
 

@@ -7,12 +7,14 @@ import pandas as pd
 
 from nbkit import units
 from nbkit.analysis.query.encoded import Columns, Floats, text_column
-from nbkit.analysis.query.groups import IQR, LEAST, RUN, over_runs
+from nbkit.analysis.query.groups import IQR, LEAST, MIDDLE, RUN, over_runs
 from nbkit.schema import SAMPLES, TEXT
 from nbkit.trace.trace import Trace
 from nbkit.views.tables.raw import Cell, raw
 
-SHARE, FORWARD, BACKWARD, IQR_US, MIN_US = MADE = ("self_fraction", "forward_us", "backward_us", "iqr_us", "min_us")
+SHARE, FORWARD, BACKWARD, MEDIAN_US, IQR_US, MIN_US = MADE = (
+    "self_fraction", "forward_us", "backward_us", "median_us", "iqr_us", "min_us",
+)  # fmt: skip
 SLOW = "slow_runs"
 # A run disturbed a call that took so many times its median there, and so much of the step more.
 DISTURBED, MUCH = 10.0, 0.01
@@ -33,7 +35,7 @@ def with_times(columns: Columns, trace: Trace) -> Columns:
     if len(runs) < 2:
         return replace(columns, numbers={**columns.numbers, **numbers})
     numbers |= {f"{RUN}{number}_us": times for number, times in enumerate(runs)}
-    numbers |= {IQR_US: over_runs(runs, IQR), MIN_US: over_runs(runs, LEAST)}
+    numbers |= {MEDIAN_US: over_runs(runs, MIDDLE), IQR_US: over_runs(runs, IQR), MIN_US: over_runs(runs, LEAST)}
     texts = {**columns.texts, SLOW: text_column(_slow(runs, own))}
     return replace(columns, texts=texts, numbers={**columns.numbers, **numbers})
 

@@ -14,7 +14,7 @@ TEXT = (
     {"op": "equals", "value": "", "not": True},
     {"op": "null"},
 )
-PHASES = ["forward_us", "backward_us"]
+PHASES = ["forward_us", "backward_us", "median_us"]
 NUMBER = ({"op": "above", "value": 1}, {"op": "at_most", "value": 999.5}, {"op": "null"})
 
 
@@ -63,6 +63,7 @@ def groups(source: TableSource) -> Iterator[Message]:
 def times(source: TableSource) -> Iterator[Message]:
     """Groups of the op table as its menu makes them, and of these the ones of a time that the group has."""
     hows = {"self_time_us": "sum", "total_time_us": "outer", "self_fraction": "sum", "iqr_us": "iqr", "min_us": "least"}
+    hows["median_us"] = "middle"
     totals = {**hows, "forward_us": "sum", "backward_us": "sum"}
     for by in (["op"], ["location", "model"], ["source"]):
         group = {

@@ -6,16 +6,18 @@ import * as table from "../table/query/query.js";
 
 /** @type {import("../table/query/grouping.js").Grouping["totals"]} */
 const TOTALS = {
-  self_time_us: "sum", self_fraction: "sum", iqr_us: "iqr", min_us: "least", total_time_us: "outer", self_device_time_us: "sum", total_device_time_us: "outer",
+  self_time_us: "sum", self_fraction: "sum", median_us: "middle", iqr_us: "iqr", min_us: "least", total_time_us: "outer", self_device_time_us: "sum", total_device_time_us: "outer",
   flops: "sum", size_bytes: "sum", forward_us: "sum", backward_us: "sum",
 };
-/** Of what has a forward and a backward pass, the self time in each. */
-const PHASES = ["forward_us", "backward_us"];
+/** Of groups alone: the median of what their calls take together in a run, which is no sum of medians. */
+const RUNS = ["median_us"];
+/** Of what has a forward and a backward pass, the self time in each, too. */
+const PHASES = ["forward_us", "backward_us", ...RUNS];
 const SLOWEST = [{ column: "self_time_us", descending: true }];
 
 /** @param {string} label @param {string[]} by @param {{each?: string[], only?: string[]}} [more] @returns {import("../table/query/grouping.js").Way} */
 function way(label, by, more = {}) {
-  return { label, sort: SLOWEST, group: { by, totals: TOTALS, spread: "self_time_us", ...more } };
+  return { label, sort: SLOWEST, group: { by, totals: TOTALS, spread: "self_time_us", only: RUNS, ...more } };
 }
 
 /** The ways to group ops; repeated layers are one, with the spread over the layers. */

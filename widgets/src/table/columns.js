@@ -34,6 +34,7 @@ const KNOWN = {
   input_shapes: ["input shapes", 168, "text"],
   self_time_us: ["self time", 104, "time"],
   self_fraction: ["%", 64, "share"],
+  median_us: ["median of runs", 112, "time"],
   iqr_us: ["IQR of runs", 92, "time"],
   min_us: ["min of runs", 92, "time"],
   slow_runs: ["slow runs", 150, "text"],
@@ -93,7 +94,7 @@ const KNOWN_DIFFS = {
 /** Columns whose end tells more than their start, so that the start is cut. */
 const TAILS = new Set(["module", "source", "location", "layer", "name", "right_name", "right_module", "right_source"]);
 /** Columns that only groups have: no filter goes by them. */
-const OF_GROUPS = new Set(["forward_us", "backward_us", "calls", "of", "instances", "min", "median", "max"]);
+const OF_GROUPS = new Set(["forward_us", "backward_us", "median_us", "calls", "of", "instances", "min", "median", "max"]);
 /** Bars of one column have one scale, up to the largest value shown. @type {Record<string, (value: number, largest: number) => number>} */
 const BARS = {
   self_time_us: (value, largest) => value / largest,

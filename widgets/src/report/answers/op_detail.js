@@ -8,7 +8,7 @@ import { rowsWhere, statisticsCounts } from "./tensors.js";
 
 /** Columns that the ops do not have themselves, as nbkit/analysis/query/op_table.py makes them. */
 /** Columns of which only groups are made. */
-const OF_GROUPS = /^run_|^(forward|backward)_us$/;
+const OF_GROUPS = /^run_|^(forward|backward|median)_us$/;
 const MADE = ["output", "location", "layer", "source_text"];
 const TENSOR_TEXTS = ["role", "name", "dtype", "shape", "stride", "device"];
 const STATISTICS = ["mean", "std", "min", "max", "norm", "nan_count", "inf_count"];

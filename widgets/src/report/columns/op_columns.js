@@ -36,7 +36,7 @@ function moreTimes(numbers, { level, phase }) {
   const whole = host.reduce((sum, time) => sum + (time || 0), 0) || 1;
   const inPhase = (/** @type {string} */ name) => host.map((time, row) => (phase.values[phase.codes[row]] === name ? time : NaN));
   const runs = Object.keys(numbers).filter((name) => name.startsWith("run_")).map((name) => numbers[name]);
-  const spread = runs.length ? { iqr_us: overRuns(runs, "iqr"), min_us: overRuns(runs, "least") } : {};
+  const spread = runs.length ? { median_us: overRuns(runs, "middle"), iqr_us: overRuns(runs, "iqr"), min_us: overRuns(runs, "least") } : {};
   return { self_fraction: host.map((time) => time / whole), forward_us: inPhase("forward"), backward_us: inPhase("backward"), ...spread };
 }
 

@@ -1,11 +1,11 @@
 // How a time differs from run to run of a repeated step; nbkit/analysis/query/groups.py says the same in the kernel.
 
-/** Returns IQR or least of a time over the runs that have it; NaN where none has. @param {Float64Array[]} runs @param {string} how */
+/** Returns median, IQR or least of a time over the runs that have it; NaN where none has. @param {Float64Array[]} runs @param {string} how */
 export function overRuns(runs, how) {
   return Float64Array.from(runs[0] ?? [], (_, row) => {
     const times = Float64Array.from(runs.map((run) => run[row]).filter((time) => !Number.isNaN(time))).sort();
     if (!times.length) return NaN;
-    return how === "least" ? times[0] : quantile(times, 0.75) - quantile(times, 0.25);
+    return how === "least" ? times[0] : how === "middle" ? quantile(times, 0.5) : quantile(times, 0.75) - quantile(times, 0.25);
   });
 }
 

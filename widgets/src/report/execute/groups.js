@@ -160,7 +160,7 @@ function groupColumns(columns, parts, { totals, spread, each = [], among = [] },
 
 /** @param {Columns} columns @param {string} name @param {Parts} parts @param {string} how */
 function totalOf(columns, name, parts, how) {
-  if (how === "iqr" || how === "least") {
+  if (["middle", "iqr", "least"].includes(how)) {
     const runs = Object.keys(columns.numbers).filter((run) => run.startsWith(RUN));
     return overRuns(runs.map((run) => total(columns.numbers[run], parts, "sum")), how);
   }
