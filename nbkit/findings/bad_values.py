@@ -13,7 +13,7 @@ ADVICE = {
     "inf": HANDLE,
     "overflow": "Compute this op in a wider dtype (float32 or bfloat16), or scale its inputs down.",
     "underflow": "Scale the values up before this op (a loss scale), or compute it in a wider dtype.",
-    "input": "Look where this tensor was made: it was so before the recorded code read it.",
+    "input": "Look where this tensor was made: it was so before this step read it.",
 }
 # What a step of a GradScaler expects of its backward pass.
 SCALED = "Nothing, while it happens in the first steps only: GradScaler skips such a step and lowers its scale."
