@@ -94,6 +94,7 @@ _HOMES = {
     "nbkit.capture.cost.fake.shape_formulas": ("register_shape_formula",),
     "nbkit.capture.cost.what_if.what_if": ("what_if",),
     "nbkit.capture.diff.opdiff": ("opdiff",),
+    "nbkit.capture.doctor.opdoctor": ("opdoctor",),
     "nbkit.capture.native.build": ("build_recorder",),
     "nbkit.capture.operators.bisect.opbisect": ("opbisect",),
     "nbkit.capture.operators.capture": ("opcapture",),
@@ -171,6 +172,12 @@ class _Presenter:
 
         _know_the_views()
         return display.mimebundle(trace)
+
+    def shower(self, trace: Trace) -> Any:
+        from nbkit.views.static_html import display
+
+        _know_the_views()
+        return display.shower(trace)
 
     def in_marimo(self, trace: Trace) -> Any:
         from nbkit.views.static_html import display

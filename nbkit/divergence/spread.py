@@ -239,7 +239,7 @@ def in_words(packet: str, verdict: Verdict, tensor: Read) -> str:
     if tensor.left.numel != tensor.right.numel:
         return f"its result has the shape {tensor.left.shape}, there {tensor.right.shape}"
     if packet in DRAWING:
-        return f"its draws differ ({tensor.what}); give both runs the same seed"
+        return f"it draws random numbers, with another seed ({tensor.what}); give both runs the same one"
     errors = f"{verdict.input_error:.2g} at most, those of its result by {verdict.output_error:.2g}"
     return f"the statistics of its inputs differ by {errors}: {tensor.what}"
 

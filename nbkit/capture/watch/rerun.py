@@ -191,7 +191,7 @@ class Rerun:
         self._record(segment, calls, AuditRecorder(observer, CheckObserver(), name=title), name)
 
     def _time(self, first: Segment, calls: Sequence[Call]) -> None:
-        timing = optime(name=self.name)
+        timing = optime(name=self.name, memory=True)
         self._go_to(first, calls[0])
         with timing as trace:
             for call in calls:

@@ -13,7 +13,7 @@ from nbkit.schema import FINDINGS, OPS
 from nbkit.schema.findings import SEVERITIES
 from nbkit.trace.trace import Trace
 from nbkit.views.brief.consequences import consequences_text
-from nbkit.views.summary.names import shown
+from nbkit.views.summary.names import short_paths, shown
 
 # Of a line, such as the names of many parameters.
 LONGEST = 500
@@ -91,8 +91,8 @@ def _entry(row: dict[Hashable, Any], of: pd.DataFrame, relations: Sequence[str],
     return Entry(
         str(row["severity"]),
         shown(str(row["rule"])),
-        shown(what, LONGEST),
-        shown(_where(row, with_step=with_step), LONGEST),
+        shown(short_paths(what), LONGEST),
+        shown(short_paths(_where(row, with_step=with_step)), LONGEST),
         shown(str(row["advice"]), LONGEST),
         None if pd.isna(row["op_id"]) else int(row["op_id"]),
         row,

@@ -58,11 +58,11 @@ def brief_object(brief: Brief, count: int) -> dict[str, Any]:
 
 
 def brief_lines(brief: Brief, count: int, width: int) -> list[str]:
-    """Writes what a summary says below its first line, in lines of `width` characters: at most `count` findings."""
+    """Writes what a summary says first, in lines of `width` characters: at most `count` findings."""
     parts = [_verdict(brief)]
     parts += [_plain_entry(number, entry) for number, entry in enumerate(brief.entries[:count], start=1)]
     parts += [left_out(len(brief.entries) - count), brief.not_looked_at]
-    return [line for part in parts if part for line in ["", *_wrapped(part, width)]]
+    return [line for part in parts if part for line in [*_wrapped(part, width), ""]]
 
 
 def _wrapped(part: str, width: int) -> list[str]:
@@ -82,8 +82,8 @@ def _fitted(brief: Brief, tokens: int, entry_text: Callable[[int, Entry], str], 
     texts = [entry_text(number, entry) for number, entry in enumerate(brief.entries, start=1)]
     kept = _kept(brief, tokens, texts)
     incomplete = f"Incomplete: {brief.incomplete.removesuffix('.')}." if brief.incomplete else ""
-    head = [f"{brief.ran} {incomplete}".rstrip(), _verdict(brief)]
-    tail = [left_out(len(texts) - kept), brief.not_looked_at]
+    head = [incomplete, _verdict(brief)]
+    tail = [left_out(len(texts) - kept), brief.not_looked_at, brief.ran]
     return "\n\n".join([*map(escaped, filter(None, head)), *texts[:kept], *map(escaped, filter(None, tail))])
 
 

@@ -50,7 +50,7 @@ def test_other_traces_have_none():
 
 def test_results_far_apart_in_ulp_are_told_beside_the_largest_element():
     rows = [row(0, "mm", 3e-7, "same", "differs", "same", None), row(1, "relu", 0.0, "same", "same", "same", "same")]
-    brief = Trace({"stability": STABILITY.frame(rows)}, {"verb": "opstable"}).brief()
+    brief = Trace({"stability": STABILITY.frame(rows)}, {"verb": "opstable", "complete": True}).brief()
     assert (
         "Nothing wrong found. 2 calls run again: each gave the same bits from the same inputs. With another batch, "
         "other threads or strides the bits of 1 call change, by up to 3e-07 of the largest element (mm)." in brief
