@@ -7,7 +7,7 @@ import pandas as pd
 from nbkit.findings.finding import PLACE, Finding, Severity, at_ops, findings_frame
 
 SEVERITIES: dict[str, Severity] = {"underflow": "warning"}  # all others are errors
-HANDLE = "Keep the inputs that the message names from the op, or handle them: a clamp, an eps, a where() before it."
+HANDLE = "Guard the inputs that the message names: clamp, add an eps, or mask before this op, not after it."
 ADVICE = {
     "nan": HANDLE,
     "inf": HANDLE,
