@@ -20,7 +20,6 @@ from nbkit.capture.watch.inputs import InputsObserver
 from nbkit.capture.watch.keeper import FEWEST_CALLS, TOO_LARGE, Call, Keeper, Segment
 from nbkit.capture.watch.state import State, TooLargeError
 from nbkit.capture.watch.watch import Row, StepWatch
-from nbkit.findings.bad_values import never_scaled
 from nbkit.findings.finding import wrong
 from nbkit.findings.steps.anomalies import FAILED, never_stepped, step_findings
 from nbkit.findings.steps.inputs import StepInput, unusual_inputs
@@ -113,7 +112,7 @@ class Rerun:
         anomalous = [row["step"] for row in self.rows if row["anomaly"] is not None]
         last = self.rows[-1]["step"]
         is_late = last > calls[-1].number + FEWEST_CALLS and self.keeper.segment_of(last) is not None
-        pinned = {number for number in anomalous if number in self.keeper.pinned}
+        pinned = self.keeper.pinned.keys() & set(anomalous)
         self.planned = {call.number for call in calls} | pinned | ({last} if is_late else set())
         if self._attempt(calls[0].number, partial(self._check, first, calls)):
             self._attempt(calls[0].number, partial(self._first, first, calls))
@@ -156,7 +155,7 @@ class Rerun:
         try:
             for call in calls:
                 watch.begin(call.number)
-                error = _failure(call)
+                error = call.failure()
                 row = watch.end(error)
                 before = live[call.number]
                 if error is not None and before["error"] != type(error).__name__:
@@ -222,7 +221,7 @@ class Rerun:
         observer = InputsObserver(tensor for tensor, *_ in segment.state.tensors.values())
         self._go_to(segment, call)
         with Recorder(observer):
-            _failure(call)
+            call.failure()
         return observer.inputs
 
     def _later(self, segment: Segment, number: int) -> None:
@@ -235,7 +234,7 @@ class Rerun:
         for earlier in segment.calls:
             if earlier.number >= call.number:
                 return
-            _failure(earlier)
+            earlier.failure()
 
     def _record(
         self, segment: Segment, calls: Sequence[Call], recorder: AbstractContextManager[Trace], name: str
@@ -281,8 +280,6 @@ def audit_trace(rerun: Rerun) -> Trace:
     if rerun.is_idle and not rerun.outside_steps and not has_line:
         found += never_stepped(steps)
     findings = findings_of_steps([one.steps for one in recordings], found)
-    if any(one.rule == "skipped_step" for one in found):
-        findings = never_scaled(findings)
     frames = {**first.frames, "steps": steps, "findings": findings}
     meta = {
         **(first.meta or {"created": now_text(), "versions": versions(), "complete": True, "error": None}),
@@ -294,15 +291,6 @@ def audit_trace(rerun: Rerun) -> Trace:
         "outside_steps": rerun.outside_steps,
     }
     return Trace(frames, meta)
-
-
-def _failure(call: Call) -> Exception | None:
-    """Runs a step again; returns what it raised."""
-    try:
-        call.run()
-    except Exception as error:
-        return error
-    return None
 
 
 def _is_same(loss: float | None, before: float | None) -> bool:
