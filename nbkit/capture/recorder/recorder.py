@@ -118,6 +118,7 @@ class Recorder:
                 self._end(error)
         finally:
             self.progress.__exit__(None, None, None)
+            del self.progress  # it calls this object: a circle would keep the trace until the next full collection
 
     def _progress(self) -> str:
         """Says how far the recording is; another thread asks, while the step runs."""
