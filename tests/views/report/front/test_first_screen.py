@@ -32,9 +32,8 @@ def test_it_says_what_ran_how_long_and_what_was_found() -> None:
     timed = timed_trace(name="run", devices=["cuda:0"], machine="Linux x86_64, Some CPU")
     text = words(screen(timed, small_trace(name="run", verb="opcheck", checked_tensors=7, devices=[])))
     assert text.startswith(
-        "1 module · on cuda:0 · Linux x86_64, Some CPU · nbkit 0.1.0 · torch 2.13.0 · 2026-01-02 03:04:05 UTC "
-        "Nothing wrong found. Not looked at: results against a reference (use nbkit.opdiff); parameters, gradients and "
-        "dataflow of training (use nbkit.opaudit). 100 µs per step, the median of 5 runs (IQR 4.00 µs, min 97.0 µs) "
+        "2 modules · on cuda:0 · Linux x86_64, Some CPU · nbkit 0.1.0 · torch 2.13.0 · 2026-01-02 03:04:05 UTC "
+        "Nothing wrong found. Not looked at: kernels (nbkit.opdiff), gradients (nbkit.opaudit). 100 µs per step, the median of 5 runs (IQR 4.00 µs, min 97.0 µs) "
         "no NaN or Inf begins in 7 results 1. optime run 2. opcheck run Phases "
     )
 
