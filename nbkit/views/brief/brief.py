@@ -17,6 +17,8 @@ from nbkit.views.statements.memory import snapshot_words
 from nbkit.views.statements.operators import bisection_words, operator_words
 from nbkit.views.statements.recorded import recorded_words
 from nbkit.views.statements.statement import Tone, Words
+from nbkit.views.statements.step import step_words
+from nbkit.views.statements.time import time_words
 from nbkit.views.summary.facts import facts
 from nbkit.views.summary.names import shown
 from nbkit.views.summary.once import once_per_view
@@ -115,9 +117,11 @@ def _verdict(trace: Trace, found: Sequence[Entry], results: dict[str, str]) -> t
     asked, (seen, tone) = [*bisection_words(trace), *against_words(trace)], seen_values(trace)
     agrees = against_tone(trace)
     said: list[Words] = [
+        *time_words(trace),
         *alignment_words(trace),
         *((text,) for text in results.values() if text),
         *seen,
+        *step_words(trace),
         *cost_words(trace),
         *snapshot_words(trace),
         *operator_words(trace),
@@ -135,8 +139,14 @@ def _verdict(trace: Trace, found: Sequence[Entry], results: dict[str, str]) -> t
 
 
 def counted(found: Sequence[Entry]) -> list[Words]:
-    """Returns the sentence that counts findings by severity; none without findings."""
+    """Returns the sentence that counts causes by severity, and what follows from them; none without findings."""
     counts = [(severity, sum(entry.severity == severity for entry in found)) for severity in SEVERITIES]
-    text = ", ".join(units.counted(number, severity) for severity, number in counts if number)
+    texts = [units.counted(number, severity) for severity, number in counts if number]
+    if following := sum(entry.consequences for entry in found):
+        hints = texts[len(texts) - (counts[-1][1] > 0) :]
+        wrong = texts[: len(texts) - len(hints)]
+        causes = sum(number for severity, number in counts if severity != "hint")
+        many = [f"{units.counted(causes, 'cause')} ({', '.join(wrong)})"] if len(wrong) > 1 else wrong
+        return [(f"{', '.join([*many, units.counted(following, 'consequence'), *hints])}.",)]
     order = ", the worst first" if len(found) > 1 else ""
-    return [(f"{text}{order}.",)] if text else []
+    return [(f"{', '.join(texts)}{order}.",)] if texts else []

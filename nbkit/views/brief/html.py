@@ -51,8 +51,8 @@ def _judged(brief: Brief, count: int, anchor: str | None) -> str:
 
 def _item(entry: Entry, anchor: str | None) -> str:
     first = f"<p><b>{escape(entry.severity)}, {escape(entry.rule)}</b>: {_with_code(entry.what)}</p>"
-    advice = f"<p>{_with_code(entry.advice)}</p>" if entry.advice else ""
-    return f'<li class="nbkit-{escape(entry.severity)}">{first}{_place(entry, anchor)}{advice}</li>'
+    rest = "".join(f"<p>{_with_code(text)}</p>" for text in (entry.follows, entry.advice) if text)
+    return f'<li class="nbkit-{escape(entry.severity)}">{first}{_place(entry, anchor)}{rest}</li>'
 
 
 def _place(entry: Entry, anchor: str | None) -> str:

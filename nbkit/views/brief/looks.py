@@ -12,7 +12,7 @@ from nbkit.numerics.noise_ratio import HARMLESS
 from nbkit.schema import DIFFS, PARAMETERS, STABILITY, TENSORS
 from nbkit.trace.trace import Trace
 from nbkit.views.statements.statement import Tone, Words, op_link
-from nbkit.views.summary.names import shown, shown_module
+from nbkit.views.summary.names import short_paths, shown, shown_module
 
 MOST_MODELS = 5
 
@@ -126,12 +126,13 @@ def _share(count: int, whole: int) -> str:
 
 
 def _times(trace: Trace) -> str | None:
-    # The step itself is always a row.
+    # Where the time goes is a statement of its own. The step itself is always a row.
     is_timed = trace.meta.get("verb") == "optime" and len(trace.frames.get("ops", ())) > 1
+    if "step" in trace.meta:
+        return ""
     if not is_timed and "optime" not in _recorded_too(trace):
         return None
-    has_hints = "findings" in trace.frames and trace.findings["effect_us"].notna().any()
-    return "" if has_hints else "Nothing was found that would save much time."
+    return ""
 
 
 def _stability(trace: Trace) -> str | None:
@@ -181,7 +182,11 @@ def seen_values(trace: Trace) -> tuple[list[Words], Tone]:
 def _seen(trace: Trace, counts: NonFinite, results: str) -> list[Words]:
     kinds = (("NaN", counts.nan_count, counts.first_nan_op), ("Inf", counts.inf_count, counts.first_inf_op))
     return [
-        (f"{units.count(number)} of {results} hold {name}, first that of ", *_op_words(trace, first), ".")
+        (
+            f"{units.count(number)} of {results} hold{'s' if number == 1 else ''} {name}, first that of ",
+            *_op_words(trace, first),
+            ".",
+        )
         for name, number, first in kinds
         if first is not None
     ]
@@ -191,5 +196,5 @@ def _op_words(trace: Trace, op_id: int) -> Words:
     """Words an op as a link, with its module, phase and line."""
     op, module, phase, source = (trace.ops[name].iloc[op_id] for name in ("op", "module", "phase", "source"))
     where = f"in {shown_module(None, module)}" if isinstance(module, str) else "outside modules"
-    line = f" ({shown(source)})" if isinstance(source, str) else ""
+    line = f" ({shown(short_paths(source))})" if isinstance(source, str) else ""
     return op_link(shown(op), op_id), f" {where}, {shown(phase)}{line}"

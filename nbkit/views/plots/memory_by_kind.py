@@ -52,6 +52,7 @@ class _Stack:
     peak: float
     phases: pd.DataFrame
     unit: str
+    is_whole: bool = True  # the step did not stop before its end
 
 
 def plot_memory_by_kind(trace: Trace) -> "LiveFigure":
@@ -80,10 +81,11 @@ def plot_memory_by_kind(trace: Trace) -> "LiveFigure":
                 x=(first + last) / 2, y=1.03, yref="paper", yanchor="bottom", showarrow=False,
                 text=without_markup(shown(phase, MAX_NAME)), font_size=11,
             )  # fmt: skip
-    figure.add_vline(x=stack.peak_op_id, line={"color": PEAK_COLOR, "dash": "dot", "width": 1.5})
-    figure.add_annotation(
-        x=stack.peak_op_id, y=stack.peak, text="peak", xanchor="right", font_color=PEAK_COLOR, ax=-18, ay=-14
-    )
+    if stack.is_whole:
+        figure.add_vline(x=stack.peak_op_id, line={"color": PEAK_COLOR, "dash": "dot", "width": 1.5})
+        figure.add_annotation(
+            x=stack.peak_op_id, y=stack.peak, text="peak", xanchor="right", font_color=PEAK_COLOR, ax=-18, ay=-14
+        )
     figure.update_yaxes(rangemode="tozero")
     return figure.with_static_view(lambda: draw_memory_by_kind(trace))
 
@@ -100,7 +102,8 @@ def draw_memory_by_kind(trace: Trace) -> "Figure":
         stack.op_ids, *(stack.kinds[name] for name in names), labels=names, colors=[COLORS[name] for name in names],
         step="post", alpha=0.75, linewidth=0,
     )  # fmt: skip
-    axes.axvline(stack.peak_op_id, color=PEAK_COLOR, linestyle=":", linewidth=1.2)
+    if stack.is_whole:
+        axes.axvline(stack.peak_op_id, color=PEAK_COLOR, linestyle=":", linewidth=1.2)
     axes.set(xlim=(0, max(float(stack.op_ids.max()), 1.0)), ylim=(0, stack.peak * 1.12 or 1.0))
     for phase, first, last in stack.phases.itertuples(index=False):
         axes.axvspan(first, last, 0.965, 1.0, color=phase_color(phase), linewidth=0, alpha=0.8)
@@ -135,7 +138,8 @@ def _stack(trace: Trace, buckets: int = BUCKETS) -> _Stack:
     factor, unit = (2**30, "GiB") if peak_bytes >= 2**30 else (2**20, "MiB") if peak_bytes >= 2**20 else (2**10, "KiB")
     kinds = few[[name for name in STORAGE_KINDS if name in few]]
     more = f" (the highest of {units.counted(len(peaks), 'device')})" if len(peaks) > 1 else ""
-    title = f"Memory on {shown(device, MAX_NAME)}{more}: peak {units.data_size(peak_bytes)}, {_made_of(peak)}"
+    most = f"peak {units.data_size(peak_bytes)}, {_made_of(peak)}" if trace.complete else "until the step stopped"
+    title = f"Memory on {shown(device, MAX_NAME)}{more}: {most}"
     return _Stack(
         title,
         few["op_id"].astype("float64").fillna(0.0),
@@ -144,6 +148,7 @@ def _stack(trace: Trace, buckets: int = BUCKETS) -> _Stack:
         peak_bytes / factor,
         phase_spans(ops),
         f"allocated ({unit})",
+        trace.complete,
     )
 
 

@@ -20,7 +20,7 @@ def summary(trace: Trace) -> str:
     lines += [f"{known.title}: {', '.join(_figure(label, value) for label, value in known.figures)}"]
     # Slow ops first is for the eye that sees all at once; read from the top, the phases give the frame.
     sections = sorted(view_of(trace).sections(trace, ROWS), key=lambda section: section.columns[0].kind != "phase")
-    lines += to_text(sections) or [view_of(trace).nothing]
+    lines += to_text(sections) or [view_of(trace).nothing] * view_of(trace).is_empty(trace)
     notes = ["", *known.notes] if known.notes else []
     return "\n".join([*lines, *notes])
 

@@ -17,10 +17,10 @@ def rows(trace: Trace, title: str) -> list[list[str | None]]:
 
 def test_phases_add_up_to_the_whole_of_all_threads() -> None:
     assert rows(timed_trace(), "Phases") == [
-        ["other", "1", "10.0 µs", "8.0 %", None],
         ["forward", "3", "30.0 µs", "24.0 %", "40.0 µs"],
         ["backward", "2", "70.0 µs", "56.0 %", None],
         ["optimizer", "2", "15.0 µs", "12.0 %", None],
+        ["other", "1", "10.0 µs", "8.0 %", None],
     ]
 
 
@@ -65,8 +65,8 @@ def test_text_says_what_ran_how_often_and_what_recording_cost() -> None:
         "wall time 101 µs, overhead about 9.00 µs (8.9 %), median of 5 repeats after 2 to warm up, "
         "device cpu, torch 2.13.0"
     )
-    assert lines[0] == "Nothing was found that would save much time."
-    assert re.split("  +", lines[6]) == ["phase", "calls", "self time", "share", "device time"]
+    assert lines[0].startswith("100 µs per step (median of 5 runs, IQR 4.00 µs): forward 24 %, backward 56 %, ")
+    assert re.split("  +", lines[lines.index("", 6) + 1]) == ["phase", "calls", "self time", "share", "device time"]
     assert lines[-1] == "skipped 2: vmap"
 
 

@@ -5,6 +5,7 @@ import flamegraph from "../flamegraph/flamegraph.js";
 import graph from "../graph/graph.js";
 import opTable from "../op_table/op_table.js";
 import { h } from "../shared/dom.js";
+import { inPlace } from "../live/in_place.js";
 import { partModel } from "./part_model.js";
 import { linkPlaces } from "./places.js";
 
@@ -35,4 +36,4 @@ async function render({ model, el }) {
   };
 }
 
-export default { render };
+export default { render: /* @__PURE__ */ inPlace(render) };
