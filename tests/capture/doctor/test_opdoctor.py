@@ -58,8 +58,7 @@ def test_a_right_step_is_said_to_be_right_with_time_and_peak():
 )
 def test_one_run_looks_at_training_and_at_values(fault, rule, op):
     trace = nbkit.opdoctor().run(training(**{fault: True}))
-    first = trace.brief().split("\n\n")[2]
-    assert first.startswith("1. ")
+    (first,) = [part for part in trace.brief().split("\n\n") if part.startswith("1. ")]
     assert f", {rule}: " in first
     assert op in first
     assert trace.meta["checked_tensors"] and len(trace.parameters) == 4 and len(trace.memory)
@@ -73,7 +72,7 @@ def test_the_step_runs_as_often_as_asked(options, runs, timed):
     trace = nbkit.opdoctor(warmup=warmup, repeats=repeats).run(lambda: calls.append(step()))
     assert (len(calls), trace.meta["step"]["runs"]) == (runs, timed)
     assert ("timings" in trace.frames) == (timed > 0)
-    assert ("per step (median of 3, IQR" in trace.brief()) == (timed == 3)
+    assert ("per step (median of 3 runs, IQR" in trace.brief()) == (timed == 3)
 
 
 def test_the_timings_of_further_runs_belong_to_the_ops_of_the_first():
@@ -92,6 +91,17 @@ def test_other_ops_in_further_runs_have_no_timings():
 
     trace = nbkit.opdoctor(repeats=3).run(step)
     assert trace.ops["op"].iloc[trace.timings["op_id"]].tolist() == ["aten.ones.default"]
+
+
+@pytest.mark.parametrize("repeats", [2, 4])
+def test_the_times_of_ops_are_those_of_the_timed_runs(repeats):
+    trace = nbkit.opdoctor(repeats=repeats).run(training())
+    ops = trace.ops.set_index("op_id").loc[trace.timings["op_id"]]
+    assert ops["self_time_us"].to_numpy() == pytest.approx(trace.timings["median_us"].to_numpy())
+    assert set(trace.timings["repeats"]) == {repeats - 1}
+    parts = trace.ops.dropna(subset="parent_id").groupby("parent_id")["total_time_us"].sum()
+    assert (trace.ops["total_time_us"].loc[parts.index].to_numpy() >= parts.to_numpy() - 1e-3).all()
+    assert trace.memory["time_us"].is_monotonic_increasing
 
 
 def test_flops_are_those_that_torch_counts():
@@ -125,7 +135,7 @@ def test_an_error_passes_through_and_what_was_seen_is_kept():
     assert running() == []
 
 
-@pytest.mark.parametrize("at", [0, 1, 2])
+@pytest.mark.parametrize("at", [0, 1, 2, 3])
 def test_an_error_in_any_run_ends_all_and_is_told(at):
     numbers = iter(range(9))
     step = training()
@@ -139,6 +149,7 @@ def test_an_error_in_any_run_ends_all_and_is_told(at):
     with pytest.raises(ZeroDivisionError, match="here"):
         doctor.run(failing)
     assert (doctor.trace.complete, doctor.trace.meta["error"]["type"]) == (False, "ZeroDivisionError")
+    assert doctor.trace.meta["step"]["runs"] == 0
     assert running() == []
 
 

@@ -8,7 +8,12 @@ from nbkit.views.statements.step import step_words
 from tests.support.fakes import make_ops
 
 MEMORY = {"peak_bytes": 3 << 20, "held_bytes": 1 << 20}
-SHARES = {"phases": {"forward": 400.0, "backward": 600.0}, "slowest": ["aten.mm.default", 250.0]}
+SHARES = {
+    "phases": {"forward": 400.0, "backward": 600.0},
+    "slowest_op": ("aten.mm.default", 250.0),
+    "slowest_module": ("", 100.0),
+}
+ALONE = {"phases": {"other": 3.0}, "slowest_op": None, "slowest_module": None}
 
 
 def said(step):
@@ -19,10 +24,9 @@ def said(step):
     ("step", "sentence"),
     [
         ({"runs": 0}, "At most 1.00 ms per step: recording slows it; repeats are timed by themselves."),
-        ({"runs": 1, **SHARES},
-         "1.00 ms per step (one run): forward 40.0 %, backward 60.0 %; slowest op aten.mm.default 25.0 %."),
-        ({"runs": 4, "iqr_us": 20.0, "phases": {"other": 3.0}, "slowest": None},
-         "1.00 ms per step (median of 4, IQR 20.0 µs): other 100.0 %."),
+        ({"runs": 1, **SHARES}, "1.00 ms per step (one run): forward 40 %, backward 60 %; slowest op aten.mm (25 %), "
+         "slowest module (root) (10 %)."),
+        ({"runs": 4, "iqr_us": 20.0, **ALONE}, "1.00 ms per step (median of 4 runs, IQR 20.0 µs): other 100 %."),
     ],
 )  # fmt: skip
 def test_the_time_is_that_of_runs_by_themselves_or_a_bound(step, sentence):
