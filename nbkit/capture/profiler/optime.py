@@ -11,6 +11,7 @@ import pandas as pd
 import torch
 from torch._C._profiler import _RecordFunctionFast
 
+from nbkit.capture.calibration import measured_peaks
 from nbkit.capture.frames.build import machine_text, now_text, versions
 from nbkit.capture.frames.module_rows import modules_frame
 from nbkit.capture.profiler.alternatives import measure
@@ -211,7 +212,15 @@ class optime:  # noqa: N801  a context manager is named like the function it sta
             "repeats": len(self.runs) if self.repeats else 0,
             "notes": notes,
         }
+        if peaks := _peaks(ops):
+            meta["measured_device"] = peaks
         self.trace._fill({**run.frames, **more, "findings": time_findings(run.frames, self.measure)}, meta)
+
+
+def _peaks(ops: pd.DataFrame) -> dict[str, Any] | None:
+    """Returns what nbkit.calibrate() measured of the device that computes most ops of known FLOPs; null if nothing."""
+    devices = ops["device"][ops["flops"].notna()].mode()
+    return measured_peaks(torch.device(devices[0])) if len(devices) else None
 
 
 class KinetoRecording:
