@@ -31,8 +31,8 @@ if TYPE_CHECKING:  # for editors and type checkers; at run time each is imported
     from nbkit.analysis.values.compare_values import compare_values
     from nbkit.analysis.values.producers import producers
     from nbkit.analysis.values.tensors_with_ops import tensors_with_ops
+    from nbkit.capture.optrace import optrace
     from nbkit.capture.profiler.optime import optime
-    from nbkit.capture.recorder.optrace import optrace
     from nbkit.verbs.load import load
     from nbkit.verbs.opgraph import opgraph
 
@@ -97,6 +97,7 @@ _HOMES = {
     "nbkit.capture.cost.fake.shape_formulas": ("register_shape_formula",),
     "nbkit.capture.cost.what_if.what_if": ("what_if",),
     "nbkit.capture.diff.opdiff": ("opdiff",),
+    "nbkit.capture.doctor.opdoctor": ("opdoctor",),
     "nbkit.capture.native.build": ("build_recorder",),
     "nbkit.capture.operators.bisect.opbisect": ("opbisect",),
     "nbkit.capture.operators.capture": ("opcapture",),
@@ -105,8 +106,8 @@ _HOMES = {
     "nbkit.capture.operators.hook.ophook": ("ophook",),
     "nbkit.capture.operators.replay.opreplay": ("opreplay",),
     "nbkit.capture.operators.stable.opstable": ("opstable",),
+    "nbkit.capture.optrace": ("optrace",),
     "nbkit.capture.profiler.optime": ("optime",),
-    "nbkit.capture.recorder.optrace": ("optrace",),
     "nbkit.devices.device": ("Device",),
     "nbkit.devices.roofline": ("with_times",),
     "nbkit.simulated": ("FAULT_KINDS", "Fault", "SimulatedDevice"),
@@ -179,6 +180,12 @@ class _Presenter:
 
         _know_the_views()
         return display.mimebundle(trace)
+
+    def shower(self, trace: Trace) -> Any:
+        from nbkit.views.static_html import display
+
+        _know_the_views()
+        return display.shower(trace)
 
     def in_marimo(self, trace: Trace) -> Any:
         from nbkit.views.static_html import display

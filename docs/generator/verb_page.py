@@ -62,7 +62,8 @@ def _frames(example: Example) -> str:
 
 
 def _option(action: argparse.Action) -> list[str]:
-    value = "" if action.nargs == 0 else f" {action.metavar}"
+    choices = f"{{{','.join(map(str, action.choices))}}}" if action.choices else None
+    value = "" if action.nargs == 0 else f" {action.metavar or choices}"
     names = [code(f"{option}{value}") for option in action.option_strings] or [code(str(action.metavar or action.dest))]
     return [", ".join(names), action.help or ""]
 

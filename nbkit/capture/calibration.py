@@ -6,6 +6,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import torch
 
 from nbkit.capture.cache_folder import cache_folder
@@ -23,11 +24,11 @@ def calibration_path(device: torch.device) -> Path:
     return cache_folder() / "calibrated" / f"{re.sub('[^A-Za-z0-9.+-]', '_', key)}.json"
 
 
-def measured_peaks(device: torch.device) -> dict[str, Any] | None:
-    """Returns name and peaks of a device of this machine as nbkit.calibrate() measured it; null where it did not."""
-    path = calibration_path(device)
+def peaks_of_most(ops: pd.DataFrame) -> dict[str, Any] | None:
+    """Returns name and peaks of the device that runs most ops of known FLOPs, as measured; null if it was not."""
+    devices = ops["device"][ops["flops"].notna()].mode()
     with suppress(OptionError):
-        if path.exists():
+        if len(devices) and (path := calibration_path(torch.device(devices[0]))).exists():
             peaks = load_device(path).peaks()
             return {name: peaks[name] for name in ("name", "flops_per_s", "bytes_per_s")}
     return None

@@ -102,7 +102,7 @@ METRICS_OF_PAIRS = (
 )
 ALIGNMENT = table(
     "alignment",
-    "aten op of two recordings, or result of two executions, or of one of them only, in call order; how values differ",
+    "matched pair of ops or results of two recordings or executions, and per one without a partner, in call order",
     ("left_id", "Int64", "op_id in the left recording, result_id in results; null if only the right one has it"),
     ("right_id", "Int64", "likewise of the right one; null if only the left one has it"),
     ("action", "str", "match, left_only or right_only"),

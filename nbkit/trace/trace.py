@@ -1,6 +1,6 @@
 """Holds the frames of one recording and what is known about it as a whole."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
@@ -24,6 +24,8 @@ class Presenter(Protocol):
     def brief(self, trace: "Trace", tokens: int, form: str) -> str: ...
 
     def mimebundle(self, trace: "Trace") -> tuple[dict[str, Any], dict[str, Any]]: ...
+
+    def shower(self, trace: "Trace") -> Callable[[], None] | None: ...
 
     def in_marimo(self, trace: "Trace") -> Any: ...
 
@@ -165,6 +167,11 @@ class Trace:
         if self.presenter is None or not self.frames:
             return {"text/plain": repr(self)}, {}
         return self.presenter.mimebundle(self)
+
+    @property
+    def _ipython_display_(self) -> Callable[[], None] | None:
+        """Returns what shows it as several outputs; null where `_repr_mimebundle_` does."""
+        return self.presenter.shower(self) if self.presenter is not None and self.frames else None
 
     def _display_(self) -> Any:
         """Returns what marimo shows, which asks for it by this name."""

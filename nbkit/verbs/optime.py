@@ -64,8 +64,8 @@ OPTIME = Verb(
         description="Where the time and memory of this cell go: modules, ops, autograd nodes and, on a device, "
         "kernels, on one timeline.",
         notes="With -w or -r the cell's code runs several times, side effects and output too; the value is that of the "
-        "last run, an error ends all. The run of median time is shown, the others are in the frames timings and "
-        "samples.",
+        "last run, an error ends all. Every time is the median over the runs; those of each are in the "
+        "frames samples and timings.",
         nothing=_nothing,
         is_repeated=True,
     ),

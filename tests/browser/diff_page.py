@@ -43,7 +43,7 @@ STAND_IN = """async ([name, source, css, state]) => {
   };
   const module = await import(URL.createObjectURL(new Blob([source], { type: "text/javascript" })));
   (window.models ??= {})[name] = model;
-  (window.cleanUps ??= {})[name] = module.default.render({ model, el: document.getElementById(name) });
+  (window.cleanUps ??= {})[name] = await module.default.render({ model, el: document.getElementById(name) });
 }"""
 
 

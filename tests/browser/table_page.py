@@ -33,7 +33,7 @@ STAND_IN = """async ([source, css, state]) => {
   window.model = model;
   window.receive = (answer) => fire("msg:custom", JSON.parse(answer));
   window.listenerCount = () => Object.values(listeners).flat().length;
-  window.cleanUp = module.default.render({ model, el: document.getElementById("host") });
+  window.cleanUp = await module.default.render({ model, el: document.getElementById("host") });
 }"""
 
 

@@ -147,7 +147,7 @@ def test_a_sum_that_cancels_may_differ_by_more(op, name):
 def test_draws_have_a_message_of_their_own():
     calls = ((0, "output", 1), (1, "input", 1), (1, "output", 2), (2, "input", 2), (2, "output", 3))
     left, right = (run([0.0, norm, norm, norm], ops=("randn", "sin", "tanh"), calls=calls) for norm in (1.0, 2.0))
-    assert "give both runs the same seed" in side_by_side(left, right)["message"].iloc[0]
+    assert "it draws random numbers, with another seed" in side_by_side(left, right)["message"].iloc[0]
 
 
 @pytest.mark.parametrize(

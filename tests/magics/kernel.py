@@ -8,6 +8,8 @@ from typing import Any
 
 from jupyter_client.manager import KernelManager
 
+from nbkit.views.static_html.mimebundle import WIDGET_VIEW
+
 TIMEOUT_S = 60
 COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 
@@ -45,9 +47,9 @@ class Kernel:
         self.client.start_channels()
         self.client.wait_for_ready(timeout=TIMEOUT_S)
 
-    def run(self, code: str, on_print: Callable[[], None] | None = None) -> Reply:
-        """Run a cell to its end; `on_print` is called when it first prints."""
-        request = self.client.execute(code)
+    def run(self, code: str, on_print: Callable[[], None] | None = None, **metadata: Any) -> Reply:
+        """Run a cell to its end; `on_print` is called when it first prints, `metadata` is what a notebook sends."""
+        request = self._execute(code, metadata)
         outputs: list[tuple[str, str]] = []
         while (message := self._next_output(request)) is not None:
             _add(outputs, message["msg_type"], message["content"])
@@ -58,6 +60,12 @@ class Kernel:
         content = self._reply(request)
         error = (content["ename"], content["evalue"]) if content["status"] == "error" else None
         return Reply(content["status"], error, outputs)
+
+    def _execute(self, code: str, metadata: dict[str, Any]) -> str:
+        content = {"code": code, "silent": False, "store_history": True, "allow_stdin": True, "stop_on_error": True}
+        message = self.client.session.msg("execute_request", {**content, "user_expressions": {}}, metadata=metadata)
+        self.client.shell_channel.send(message)
+        return str(message["header"]["msg_id"])
 
     def value(self, expression: str) -> Any:
         """The value of an expression of literals, without running a cell."""
@@ -95,6 +103,6 @@ def _add(outputs: list[tuple[str, str]], kind: str, content: dict[str, Any]) -> 
         outputs.append((name, COLOURS.sub("", text)))
     elif kind == "error":
         outputs.append(("error", COLOURS.sub("", "\n".join(content["traceback"]))))
-    else:
+    elif WIDGET_VIEW not in content["data"]:  # a widget stands below its text, which is an output of its own
         name = "value" if kind == "execute_result" else "display"
         outputs.append((name, content["data"]["text/plain"]))

@@ -73,12 +73,9 @@ def _peaks(device: Mapping[str, Any], dtypes: pd.Series) -> Roofs:
 def measured(trace: Trace) -> pd.DataFrame:
     """Returns what `attained` does of the measured times of an optime trace with shapes; `bound` is null.
 
-    A call has the median of its time over the repeats. Calls of unknown FLOPs or bytes are left out.
+    Calls of unknown FLOPs or bytes are left out.
     """
     ops = OPS.check(trace.frames.get("ops", OPS.frame()))
-    if "timings" in trace.frames:
-        medians = ops["op_id"].map(trace.timings.set_index("op_id")["median_us"])
-        ops = ops.assign(total_time_us=medians.fillna(ops["total_time_us"]))
     table = roofline(ops).dropna(subset=["intensity", "flops_per_second"])
     dtypes = ops.drop_duplicates(["op", "input_shapes"]).set_index(["op", "input_shapes"])["input_dtypes"]
     keys = zip(table["op"], table["input_shapes"], strict=True)

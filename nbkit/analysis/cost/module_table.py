@@ -55,7 +55,8 @@ def module_table(trace: Trace) -> pd.DataFrame:
     """Returns a frame of MODULE_TABLE: a row per module, as torchinfo has, of a trace of opcost, optime or optrace.
 
     What the trace does not know is null: FLOPs need opcost, or optime with shapes; output shapes opcost or optrace;
-    memory opcost, or optime with memory. Raises OptionError for a trace without modules.
+    memory opcost, or optime with memory; of a step that did not run to its end all of these but the shapes are null.
+    Raises OptionError for a trace without modules.
     """
     frames = checked_trace(trace).frames
     ops, modules = (frames.get(one.name, one.frame()) for one in (OPS, MODULES))
@@ -64,21 +65,9 @@ def module_table(trace: Trace) -> pd.DataFrame:
     tree = module_tree(host_ops(ops), modules)
     keys = list(zip(tree["model"], tree["module"], strict=True))
     known = modules.set_index(["model", "module"]).reindex(pd.MultiIndex.from_tuples(keys))
-    is_cost = has_costs(trace)
-    work = COSTS.check(trace.costs) if is_cost else computing_ops(ops)
     columns: dict[str, Any] = {name: known[name].astype("Int64").array for name in KNOWN}
-    for phase in ("forward", "backward"):
-        columns[f"{phase}_flops"] = _sums(keys, work[work["phase"] == phase], "flops", is_whole=is_cost)
-    if not is_cost:
-        times = by_module_tree(ops).set_index(["model", "module"])
-        on_device = times["total_device_time_us"]
-        columns["time_us"] = (
-            (on_device if on_device.notna().any() else times["total_time_us"]).reindex(known.index).array
-        )
-    elif has_times(trace):
-        columns["time_us"] = _sums(keys, work, "time_us", is_whole=True)
-    if len(memory := frames.get("memory", ())):
-        columns["held_bytes"] = _sums(keys, live_at_peak(memory, ops), "size_bytes", is_whole=True)
+    if trace.complete:
+        columns |= _amounts(trace, keys, ops)
     shapes = _outputs(computing_ops(ops), TENSORS.check(frames.get("tensors", TENSORS.frame())))
     # A container that never ran returns nothing.
     columns["output_shape"] = [
@@ -86,6 +75,25 @@ def module_table(trace: Trace) -> pd.DataFrame:
     ]
     names = {name: tree[name] for name in ("model", "module", "type", "depth")}
     return MODULE_TABLE.frame({**names, **columns})
+
+
+def _amounts(trace: Trace, keys: list[Key], ops: pd.DataFrame) -> dict[str, Any]:
+    """Returns the columns of FLOPs, time and memory of a whole step: a part of one would read as the whole."""
+    columns: dict[str, Any] = {}
+    is_cost = has_costs(trace)
+    work = COSTS.check(trace.costs) if is_cost else computing_ops(ops)
+    for phase in ("forward", "backward"):
+        columns[f"{phase}_flops"] = _sums(keys, work[work["phase"] == phase], "flops", is_whole=is_cost)
+    if has_times(trace):
+        columns["time_us"] = _sums(keys, work, "time_us", is_whole=True)
+    elif not is_cost:
+        times = by_module_tree(ops).set_index(["model", "module"])
+        on_device = times["total_device_time_us"]
+        known = on_device if on_device.notna().any() else times["total_time_us"]
+        columns["time_us"] = known.reindex(pd.MultiIndex.from_tuples(keys)).array
+    if len(memory := trace.frames.get("memory", ())):
+        columns["held_bytes"] = _sums(keys, live_at_peak(memory, ops), "size_bytes", is_whole=True)
+    return columns
 
 
 def _sums(keys: Sequence[Key], rows: pd.DataFrame, name: str, *, is_whole: bool) -> list[float | None]:

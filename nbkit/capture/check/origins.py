@@ -54,6 +54,7 @@ class BadTensor:
     nan_count: int = 0
     inf_count: int = 0
     slot: int = -1  # index into Recording.ops
+    reads_inf: bool = False
 
     def __post_init__(self) -> None:
         self.dtype, self.shape = self.tensor.dtype, self.tensor.shape
@@ -81,7 +82,7 @@ def origin_of(
     kind, what = ("nan", "NaN") if nans else _infinite(traits, args, kwargs, written, tensor, position, indices)
     inputs = inputs_text(traits, args, kwargs, written, position, indices, values.shape)
     message = Message(*_how_many(nans or infs, values, what, indices), inputs)
-    return BadTensor(kind, "output", position, tensor, message, nans, infs)
+    return BadTensor(kind, "output", position, tensor, message, nans, infs, reads_inf=had_inf)
 
 
 def _infinite(

@@ -45,18 +45,18 @@ class opdiff(Recorder):  # noqa: N801  a context manager is named like the funct
     nbkit/numerics/noise_ratio.py), so that no table of tolerances is needed. Random ops are checked by statistics;
     views, metadata and uninitialized memory are not compared and counted in `meta["skipped"]`.
 
-    With `against`, the whole step also runs on shadows: for every memory that it touches there is another one in the
-    other precision, from the same values and with the same random draws, and every op that the step runs is run on
-    them as well. `diffs` then tells the error that an op injects from the one that its inputs brought, and the op that
-    this goes back to; `meta["first_divergence"]` is the first op of the step at fault, `half_precision_lost_at` the
-    first result off by more than the root of the eps of the coarsest dtype on the way to it, `largest_growth` the op
-    that multiplied the error most, `largest_error` the result that is off most. Where no op is at fault and results are
-    off by a tenth of their norm or more, as gradients that underflow to 0, `trace.findings` says so (`lost_precision`).
-    Integers and bools are the step's own, so that both runs take the same way; `meta["diverged_integers"]` counts those
-    that came out otherwise. Where a shadow cannot follow (memory seen as another dtype, sparse or quantized tensors) it
-    begins anew from the step's values, counted in `meta["skipped"]`. An op that is wrong in the other run alone is no
-    fault of the step: its error counts as propagated, and `half_precision_lost_at` names the op. The shadows take as
-    much memory again as the step, twice as much if they are in float64 and the step in float32.
+    With `against`, the whole step also runs on shadows: every tensor has a shadow copy in the reference precision, with
+    the same values and the same random draws, and every op that the step runs is run on them as well. `diffs` then
+    tells the error that an op injects from the one that its inputs brought, and the op that this goes back to;
+    `meta["first_divergence"]` is the first op of the step at fault, `half_precision_lost_at` the first result off by
+    more than the root of the eps of the coarsest dtype on the way to it, `largest_growth` the op that multiplied the
+    error most, `largest_error` the result that is off most. Where no op is at fault and results are off by a tenth of
+    their norm or more, as gradients that underflow to 0, `trace.findings` says so (`lost_precision`). Integers and
+    bools are the step's own, so that both runs take the same way; `meta["diverged_integers"]` counts those that came
+    out otherwise. Where a shadow cannot follow (memory seen as another dtype, sparse or quantized tensors) it begins
+    anew from the step's values, counted in `meta["skipped"]`. An op that is wrong in the other run alone is no fault of
+    the step: its error counts as propagated, and `half_precision_lost_at` names the op. The shadows take as much memory
+    again as the step, twice as much if they are in float64 and the step in float32.
 
     Args:
         reference: "cpu" (float64), "cpu:float32", another device such as "cuda:float64", or a function

@@ -9,6 +9,7 @@ from time import perf_counter_ns
 
 import torch
 
+from nbkit import units
 from nbkit.capture.audit.observer import AuditObserver
 from nbkit.capture.check.opcheck import CheckObserver
 from nbkit.capture.diff.opdiff import opdiff
@@ -19,6 +20,7 @@ from nbkit.capture.watch.inputs import InputsObserver
 from nbkit.capture.watch.keeper import FEWEST_CALLS, TOO_LARGE, Call, Keeper, Segment
 from nbkit.capture.watch.state import State, TooLargeError
 from nbkit.capture.watch.watch import Row, StepWatch
+from nbkit.findings.bad_values import never_scaled
 from nbkit.findings.finding import wrong
 from nbkit.findings.steps.anomalies import FAILED, never_stepped, step_findings
 from nbkit.findings.steps.inputs import StepInput, unusual_inputs
@@ -73,10 +75,15 @@ class Rerun:
     outside_steps: int = 0  # of optimizers, between the watched steps
     recordings: list[Recording] = field(default_factory=list)
     limits: list[str] = field(default_factory=list)
+    planned: set[int] = field(default_factory=set)  # numbers of the steps that are to be looked into
+    error: dict[str, str] | None = None  # that Ctrl-C ended it
     is_idle: bool = False  # there are optimizers, and what they hold is at the end as it was in the beginning
 
     def run(self) -> None:
-        """Records the first steps in depth, times them, and records the last and each anomalous one."""
+        """Records the first steps in depth, times them, and records the last and each anomalous one.
+
+        Ctrl-C ends it, with what was recorded until then.
+        """
         if self.keeper.problem is not None:
             self.limits.append(self.keeper.problem)
         first = self.keeper.first
@@ -92,6 +99,10 @@ class Rerun:
         self.is_idle = self.keeper.is_idle()
         try:
             self._all(first)
+        except KeyboardInterrupt:
+            done = {number for recording in self.recordings for number in recording.steps.steps}
+            count = units.counted(len(self.planned), "step")
+            self.error = {"type": "Interrupted", "message": f"{len(done)} of {count} looked into."}
         finally:
             now.restore()
             step.module.update(names)
@@ -100,6 +111,10 @@ class Rerun:
     def _all(self, first: Segment) -> None:
         calls = self._first_calls(first)
         anomalous = [row["step"] for row in self.rows if row["anomaly"] is not None]
+        last = self.rows[-1]["step"]
+        is_late = last > calls[-1].number + FEWEST_CALLS and self.keeper.segment_of(last) is not None
+        pinned = {number for number in anomalous if number in self.keeper.pinned}
+        self.planned = {call.number for call in calls} | pinned | ({last} if is_late else set())
         if self._attempt(calls[0].number, partial(self._check, first, calls)):
             self._attempt(calls[0].number, partial(self._first, first, calls))
         for number in anomalous:
@@ -108,10 +123,9 @@ class Rerun:
                 self._attempt(number, partial(self._anomalous, segment, number))
             elif len(self.keeper.pinned) < MOST_ANOMALIES:
                 self.limits.append(NOT_KEPT.format(number=number))
-        last = self.rows[-1]["step"]
         recorded = {number for recording in self.recordings for number in recording.steps.steps}
         segment = self.keeper.segment_of(last)
-        if segment is not None and last > calls[-1].number + FEWEST_CALLS and last not in recorded:
+        if segment is not None and is_late and last not in recorded:
             self._attempt(last, partial(self._later, segment, last))
 
     def _attempt(self, number: int, work: Callable[[], object]) -> bool:
@@ -178,7 +192,7 @@ class Rerun:
         self._record(segment, calls, AuditRecorder(observer, CheckObserver(), name=title), name)
 
     def _time(self, first: Segment, calls: Sequence[Call]) -> None:
-        timing = optime(name=self.name)
+        timing = optime(name=self.name, memory=True)
         self._go_to(first, calls[0])
         with timing as trace:
             for call in calls:
@@ -267,6 +281,8 @@ def audit_trace(rerun: Rerun) -> Trace:
     if rerun.is_idle and not rerun.outside_steps and not has_line:
         found += never_stepped(steps)
     findings = findings_of_steps([one.steps for one in recordings], found)
+    if any(one.rule == "skipped_step" for one in found):
+        findings = never_scaled(findings)
     frames = {**first.frames, "steps": steps, "findings": findings}
     meta = {
         **(first.meta or {"created": now_text(), "versions": versions(), "complete": True, "error": None}),
@@ -274,6 +290,7 @@ def audit_trace(rerun: Rerun) -> Trace:
         "name": rerun.name,
         "recordings": [{"name": one.steps.name, "verb": one.verb, "steps": [*one.steps.steps]} for one in recordings],
         "limits": rerun.limits,
+        **({} if rerun.error is None else {"complete": False, "error": rerun.error}),
         "outside_steps": rerun.outside_steps,
     }
     return Trace(frames, meta)

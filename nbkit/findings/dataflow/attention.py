@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from nbkit.findings.dataflow.dims import dim_after
-from nbkit.findings.dataflow.flow import FORMS, Flow, Op, Tensor
+from nbkit.findings.dataflow.flow import FORMS, SOFTMAX, Flow, Op, Tensor
 from nbkit.findings.dataflow.found import Found
 
 # Where the operands of a product stand among its inputs.
@@ -33,7 +33,7 @@ def wrong_softmax_dim(flow: Flow) -> Iterator[Found]:
     In a square of positions, and over a dimension of the batch (heads), it is hardly meant; where there are fewer
     queries than keys it may be (slots that compete for what they see), and is a hint.
     """
-    for op in flow.named("_softmax"):
+    for op in flow.named(*SOFTMAX):
         if not op.is_ahead or not op.inputs or not op.outputs or "dim" not in op.arguments:
             continue
         shape, dim = op.outputs[0].shape, int(op.arguments["dim"])
@@ -57,7 +57,7 @@ def wrong_softmax_dim(flow: Flow) -> Iterator[Found]:
 
 def twice_added_mask(flow: Flow) -> Iterator[Found]:
     """Finds a mask or bias that is added to the same scores twice."""
-    for op in flow.named("_softmax"):
+    for op in flow.named(*SOFTMAX):
         scores = _scores(flow, op.inputs[0]) if op.is_ahead and op.inputs else None
         seen: dict[int, Op] = {}
         for add, mask in reversed(scores.added if scores else []):
@@ -156,7 +156,7 @@ def _use(flow: Flow, product: Op, place: int, dim: int) -> Use | None:
         return None
     other = product.inputs[right if place == left else left]
     maker = flow.origin(other)
-    if flow.behind(other).name or (maker is not None and maker.name == "_softmax"):
+    if flow.behind(other).name or (maker is not None and maker.name in SOFTMAX):
         return None
     shape = product.inputs[place].shape
     summed = len(shape) - (1 if place == left else 2)

@@ -12,6 +12,8 @@ FORMS = frozenset(
     "view _unsafe_view reshape alias detach t transpose permute squeeze unsqueeze expand flatten unflatten contiguous "
     "clone _to_copy to lift_fresh".split()
 )
+# The safe one is that of scaled_dot_product_attention where it is computed op by op.
+SOFTMAX = frozenset(("_softmax", "_safe_softmax"))
 # They give a part of the elements.
 CUTS = frozenset(("select", "slice", "narrow"))
 # They make the mask that hides what comes later.

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from nbkit.findings.dataflow.attention import PRODUCTS, is_dropout
-from nbkit.findings.dataflow.flow import FORMS, FUSED_ATTENTION, Flow, Op, Tensor
+from nbkit.findings.dataflow.flow import FORMS, FUSED_ATTENTION, SOFTMAX, Flow, Op, Tensor
 from nbkit.findings.dataflow.found import Found
 
 FULL = frozenset("ones ones_like new_ones full full_like new_full".split())
@@ -115,7 +115,7 @@ def _attentions(flow: Flow, op: Op, triangle: Triangle) -> Iterator[tuple[Op, Tr
             if not reader.is_ahead or reader.op_id in seen:
                 continue
             seen.add(reader.op_id)
-            is_end = reader.name == "_softmax" or reader.name.startswith(FUSED_ATTENTION)
+            is_end = reader.name in SOFTMAX or reader.name.startswith(FUSED_ATTENTION)
             if is_end and triangle.is_hiding:
                 yield reader, triangle
             after = (

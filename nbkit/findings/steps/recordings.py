@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import pandas as pd
 
+from nbkit.findings.causes import read_evidence
 from nbkit.findings.finding import Finding, findings_frame
 from nbkit.schema import FINDINGS
 
@@ -40,7 +41,7 @@ def findings_of_steps(recorded: Iterable[RecordedSteps], about_steps: Iterable[F
         if number:
             findings = findings.assign(
                 op_id=pd.Series(pd.NA, findings.index, "Int64"),
-                evidence=[json.dumps({"recording": one.name, **_read(text)}) for text in findings["evidence"]],
+                evidence=[json.dumps({"recording": one.name, **read_evidence(text)}) for text in findings["evidence"]],
             )
         parts += [findings_frame(one.others), findings]
     together = pd.concat([part for part in parts if len(part)] or parts[:1], ignore_index=True)
@@ -57,11 +58,3 @@ def _steps(recorded: RecordedSteps) -> np.ndarray:
         at = np.searchsorted(recorded.begins, starts, side="right") - 1
         steps[has_op] = np.asarray(recorded.steps)[np.clip(at, 0, None)]
     return steps
-
-
-def _read(evidence: object) -> dict[str, object]:
-    try:
-        read = json.loads(str(evidence))
-    except ValueError:
-        return {}
-    return read if isinstance(read, dict) else {}

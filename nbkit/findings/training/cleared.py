@@ -74,8 +74,11 @@ def clippings(audit: Audit) -> list[Finding]:
         clips = [clip for clip in audit.clips if clip.source == source]
         has_used = (audit.trained["gradient"] == "finite").any() and audit.steps > audit.idle_steps
         if has_used and len(clips) >= FEWEST and all(clip.norm == 0 for clip in audit.clips):
-            message = "clip_grad_norm_ meets no gradient that is not 0 in any step, though the optimizer uses such: it "
-            findings.append(_clipping("early_clipping", clips, f"{message}clips before the backward pass", ORDER))
+            message = (
+                "clip_grad_norm_ clipped nothing: every gradient that it was given was 0, and the optimizer used "
+                "others; it ran before backward(), or was given other parameters"
+            )
+            findings.append(_clipping("early_clipping", clips, message, ORDER))
         scaled = [clip for clip in clips if (clip.scale or 1.0) > max(1.0, clip.most)]
         if scaled:
             scale = scaled[0].scale or 1.0

@@ -9,7 +9,7 @@ import traitlets
 from nbkit.trace.checks import checked_trace
 from nbkit.trace.trace import Trace
 from nbkit.views.alignment.source import AlignmentSource
-from nbkit.views.live.widget import STATIC, LiveWidget
+from nbkit.views.live.widget import LiveWidget, code
 from nbkit.views.tables.model import TableModel
 
 
@@ -43,5 +43,5 @@ class AlignmentTable(AlignmentTableModel, LiveWidget):
     `selected_row` is the place in `trace.alignment` of the row that is selected, in Python and in the table alike.
     """
 
-    _esm = STATIC / "diff_table.js"
-    _css = STATIC / "diff_table.css"
+    _esm = code("diff_table.js")
+    _css = code("diff_table.css")

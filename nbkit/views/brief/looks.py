@@ -12,7 +12,7 @@ from nbkit.numerics.noise_ratio import HARMLESS
 from nbkit.schema import DIFFS, PARAMETERS, STABILITY, TENSORS
 from nbkit.trace.trace import Trace
 from nbkit.views.statements.statement import Tone, Words, op_link
-from nbkit.views.summary.names import shown, shown_module
+from nbkit.views.summary.names import short_paths, shown, shown_module
 
 MOST_MODELS = 5
 
@@ -21,11 +21,12 @@ MOST_MODELS = 5
 class Look:
     """Describes what can be looked at, and by which verb.
 
-    `result` says how much was looked at and what came of it, null where it was not; `nothing` says so of a trace by
-    the verb itself. What is not usual is not missed where nobody looked.
+    `short` is the question in a word. `result` says how much was looked at and what came of it, null where it was not;
+    `nothing` says so of a trace by the verb itself. What is not usual is not missed where nobody looked.
     """
 
     question: str
+    short: str
     verb: str
     result: Callable[[Trace], str | None]
     nothing: str
@@ -63,7 +64,8 @@ def _differences(trace: Trace) -> str | None:
     tensors, reference = units.counted(len(compared), "compared tensor"), shown(str(trace.meta.get("reference", "cpu")))
     wrong = compared[~compared["status"].isin(HARMLESS)]
     if trace.meta.get("reference") == "captured bits":
-        return f"{tensors}: {units.count(len(compared) - len(wrong))} with the captured bits, form and memory."
+        same = len(compared) - len(wrong)
+        return f"{tensors}: {_share(same, len(compared))} with the captured bits, form and memory."
     if not len(wrong):
         text = f"{tensors}: none is further from {reference} than rounding allows."
         off = off_without_fault(trace.meta)
@@ -124,12 +126,13 @@ def _share(count: int, whole: int) -> str:
 
 
 def _times(trace: Trace) -> str | None:
-    # The step itself is always a row.
+    # Where the time goes is a statement of its own. The step itself is always a row.
     is_timed = trace.meta.get("verb") == "optime" and len(trace.frames.get("ops", ())) > 1
+    if "step" in trace.meta:
+        return ""
     if not is_timed and "optime" not in _recorded_too(trace):
         return None
-    has_hints = "findings" in trace.frames and trace.findings["effect_us"].notna().any()
-    return "" if has_hints else "Nothing was found that would save much time."
+    return ""
 
 
 def _stability(trace: Trace) -> str | None:
@@ -145,16 +148,17 @@ def _stability(trace: Trace) -> str | None:
 
 
 LOOKS = (
-    Look("NaN, Inf and lost precision", "opcheck", _values, "Not checked: no result was examined."),
-    Look("results against a reference", "opdiff", _differences, "Not compared: no tensor was compared."),
+    Look("NaN, Inf and lost precision", "NaN", "opcheck", _values, "Not checked: no result was examined."),
+    Look("results against a reference", "kernels", "opdiff", _differences, "Not compared: no tensor was compared."),
     Look(
         "parameters, gradients and dataflow of training",
+        "gradients",
         "opaudit",
         _training,
         "Not audited: no module ran in the recording, so that there is no parameter to look at.",
     ),
-    Look("bits from run to run", "opstable", _stability, "Not run again: no call was.", is_usual=False),
-    Look("where the time goes", "optime", _times, "Not timed: no op ran."),
+    Look("bits from run to run", "bits", "opstable", _stability, "Not run again: no call was.", is_usual=False),
+    Look("where the time goes", "time", "optime", _times, "Not timed: no op ran."),
 )
 # A timing that finds nothing to save does not say that the step is right.
 JUDGES = ("opcheck", "opdiff", "opaudit", "opstable")
@@ -178,7 +182,11 @@ def seen_values(trace: Trace) -> tuple[list[Words], Tone]:
 def _seen(trace: Trace, counts: NonFinite, results: str) -> list[Words]:
     kinds = (("NaN", counts.nan_count, counts.first_nan_op), ("Inf", counts.inf_count, counts.first_inf_op))
     return [
-        (f"{units.count(number)} of {results} hold {name}, first that of ", *_op_words(trace, first), ".")
+        (
+            f"{units.count(number)} of {results} hold{'s' if number == 1 else ''} {name}, first that of ",
+            *_op_words(trace, first),
+            ".",
+        )
         for name, number, first in kinds
         if first is not None
     ]
@@ -188,5 +196,5 @@ def _op_words(trace: Trace, op_id: int) -> Words:
     """Words an op as a link, with its module, phase and line."""
     op, module, phase, source = (trace.ops[name].iloc[op_id] for name in ("op", "module", "phase", "source"))
     where = f"in {shown_module(None, module)}" if isinstance(module, str) else "outside modules"
-    line = f" ({shown(source)})" if isinstance(source, str) else ""
+    line = f" ({shown(short_paths(source))})" if isinstance(source, str) else ""
     return op_link(shown(op), op_id), f" {where}, {shown(phase)}{line}"

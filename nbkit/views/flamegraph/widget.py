@@ -12,7 +12,7 @@ from nbkit.views.flamegraph.held import with_stack_timeline
 from nbkit.views.flamegraph.static_view import changes_html, flame_html, flame_text
 from nbkit.views.live.model import WidgetModel
 from nbkit.views.live.pieces import Ids, ids_in, inline
-from nbkit.views.live.widget import STATIC, LiveWidget
+from nbkit.views.live.widget import LiveWidget, code
 
 
 class FlameGraphModel(WidgetModel):
@@ -78,5 +78,5 @@ class FlameGraph(FlameGraphModel, LiveWidget):
     op ids of the calls with a part in it, which `ids_in_range` gives as an array. Setting it to None clears the range.
     """
 
-    _esm = STATIC / "flamegraph.js"
-    _css = STATIC / "flamegraph.css"
+    _esm = code("flamegraph.js")
+    _css = code("flamegraph.css")

@@ -11,7 +11,7 @@ from nbkit.trace.trace import Trace
 from nbkit.views.graph.data import graph_data
 from nbkit.views.live.model import WidgetModel
 from nbkit.views.live.pieces import Ids, ids_in, inline
-from nbkit.views.live.widget import STATIC, LiveWidget
+from nbkit.views.live.widget import LiveWidget, code
 from nbkit.views.static_html.static_table import static_table
 from nbkit.views.static_html.text import summary
 
@@ -63,8 +63,8 @@ class GraphView(GraphModel, LiveWidget):
     other, and what only one of them has, or has in another shape or dtype, is marked in both.
     """
 
-    _esm = STATIC / "graph.js"
-    _css = STATIC / "graph.css"
+    _esm = code("graph.js")
+    _css = code("graph.css")
 
     def color_by(
         self,

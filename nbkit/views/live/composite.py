@@ -4,26 +4,24 @@ from collections.abc import Mapping
 from copy import copy
 from typing import Any
 
-import anywidget
 import traitlets
 
 from nbkit.trace.trace import Trace
 from nbkit.views.live.model import WidgetModel
-from nbkit.views.live.widget import STATIC
-from nbkit.views.static_html.mimebundle import Bundle, with_static_views
+from nbkit.views.live.widget import ShownWidget, code
 from nbkit.views.static_html.static_table import static_table
 from nbkit.views.static_html.text import summary
 
 
-class CompositeWidget(anywidget.AnyWidget):
+class CompositeWidget(ShownWidget):
     """Shows HTML and, below it, models of one trace, one above the other; each front end is there once at most.
 
     A trait of a model is one of the widget, too, with the model's bundle before its name (`op_table_overview`), and
     its messages say which model they are of.
     """
 
-    _esm = STATIC / "composite.js"
-    _css = STATIC / "composite.css"
+    _esm = code("composite.js")
+    _css = code("composite.css")
     html = traitlets.Unicode().tag(sync=True)
     parts = traitlets.List(traitlets.Unicode()).tag(sync=True)
 
@@ -42,10 +40,9 @@ class CompositeWidget(anywidget.AnyWidget):
         self._links = [traitlets.link((model, name), (self, own)) for own, (model, name, _) in shared.items()]
         self.on_msg(self._reply)
 
-    def _repr_mimebundle_(self, **options: Any) -> Bundle | None:
-        """Returns the widget, and text and HTML of the same where no widget can be shown."""
-        fallbacks = {"text/plain": summary(self._trace), "text/html": static_table(self._trace)}
-        return with_static_views(super()._repr_mimebundle_(**options), fallbacks)
+    def static_views(self) -> dict[str, str]:
+        """Returns text and HTML of the trace."""
+        return {"text/plain": summary(self._trace), "text/html": static_table(self._trace)}
 
     def _reply(self, _: object, message: Mapping[str, Any], buffers: object) -> None:
         for model in self.models:

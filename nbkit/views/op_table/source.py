@@ -21,6 +21,7 @@ from nbkit.views.op_table.detail import detail
 from nbkit.views.op_table.rows import shown_columns
 from nbkit.views.summary.facts import facts
 from nbkit.views.summary.names import shown
+from nbkit.views.tables.raw import with_short_sources
 from nbkit.views.tables.source import Answer, Message, TableSource
 
 
@@ -41,6 +42,7 @@ class OpSource(TableSource):
     def columns(self) -> Columns:
         frames = self.trace.frames
         columns = encode(frames["ops"], frames["tensors"], line_texts(frames.get("lines")))
+        columns = with_short_sources(columns)
         return with_costs(columns, cost_numbers(self.trace)) if self.is_cost else columns
 
     @cached_property

@@ -11,7 +11,7 @@ import traitlets
 from nbkit import units
 from nbkit.trace.checks import checked_trace
 from nbkit.trace.trace import Trace
-from nbkit.views.live.widget import STATIC, LiveWidget
+from nbkit.views.live.widget import LiveWidget, code
 from nbkit.views.op_table.source import OpSource
 from nbkit.views.summary.names import shown
 from nbkit.views.tables.model import TableModel
@@ -70,5 +70,5 @@ class OpTable(OpTableModel, LiveWidget):
     each set of them; null is all ops, and the table sets it so when its filters are cleared.
     """
 
-    _esm = STATIC / "op_table.js"
-    _css = STATIC / "op_table.css"
+    _esm = code("op_table.js")
+    _css = code("op_table.css")

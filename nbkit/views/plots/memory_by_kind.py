@@ -85,13 +85,14 @@ def _picture(trace: Trace, buckets: int) -> Picture:
         last = series[-1]
         texts = [f"{last.name}: {held:.3g}; {who}" for held, who in zip(last.y, events["who"].iloc[few], strict=True)]
         series[-1] = Series(last.name, last.x, last.y, last.color, "area", texts)
-    title = f"Memory on {shown(device, MAX_NAME)}{_more(len(peaks))}: peak {units.data_size(whole)}"
     above = f" ({units.data_size(float(allocated[peak]))} more than at the start)" if whole > allocated[peak] else ""
+    most = f"peak {units.data_size(whole)}{above}, {_made_of(events.iloc[peak], names)}"
+    marks = [(float(x[peak]), "peak")] if trace.complete else []
     chart = Chart(
-        series, x_title, f"allocated ({unit})", upright=[(float(x[peak]), "peak")], from_zero=True,
+        series, x_title, f"allocated ({unit})", upright=marks, from_zero=True,
         bands=_bands(ops, is_measured),
     )  # fmt: skip
-    title = f"{title}{above}, {_made_of(events.iloc[peak], names)}"
+    title = f"Memory on {shown(device, MAX_NAME)}{_more(len(peaks))}: {most if marks else 'until the step stopped'}"
     return Picture(title, [chart], MEANING if is_measured else "", HEIGHT, WIDTH)
 
 

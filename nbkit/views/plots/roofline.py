@@ -44,7 +44,7 @@ def plot_roofline(trace: Trace) -> "LiveFigure":
 
     A mark is an op with one size of call, as large as its share of the time. Predicted ones have the color of what
     bounds them, and the roofs that the times imply: bandwidth, and the highest FLOP/s of each dtype. Measured ones, of
-    optime with shapes, have the medians of the repeats, and the roofs that nbkit.calibrate() had measured on the device
+    optime with shapes, have the roofs that nbkit.calibrate() had measured on the device
     before. Raises OptionError if the trace has neither predicted times nor measured ops of known FLOPs.
     """
     return live_picture(roofline_picture(trace))

@@ -15,8 +15,28 @@ def is_headless() -> bool:
     nbclient, and with it `nbconvert --execute`, `jupyter execute` and papermill, tells the kernel that it takes no
     input; a front end with a reader takes it. What such a run shows is seen later, without this kernel.
     """
-    kernel = _kernel()
-    return kernel is not None and kernel.get_parent("shell").get("content", {}).get("allow_stdin") is False
+    return _kernel() is not None and _request().get("content", {}).get("allow_stdin") is False
+
+
+def shell() -> Any:
+    """Returns the IPython shell of the kernel that there must be."""
+    return _kernel().shell
+
+
+def cell_of_run() -> tuple[str | None, str]:
+    """Returns the id of the notebook's cell that runs now, null where the front end gives none, and that of the run."""
+    request = _request()
+    return request.get("metadata", {}).get("cellId"), str(request.get("header", {}).get("msg_id"))
+
+
+def deleted_cells() -> list[str]:
+    """Returns the ids of cells that were deleted since the last run, as far as the front end says so."""
+    return list(_request().get("metadata", {}).get("deletedCells", ()))
+
+
+def _request() -> Any:
+    """Returns the message by which a front end asked for what runs now."""
+    return _kernel().get_parent("shell") or {}
 
 
 def _kernel() -> Any:

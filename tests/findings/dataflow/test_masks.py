@@ -21,8 +21,8 @@ def attend(mask=None, fill=None, value=INF):
     return (F.dropout(scores.softmax(-1), 0.1) @ V).sum().backward()
 
 
-def fused(mask):
-    return F.scaled_dot_product_attention(Q, K, V, attn_mask=mask).sum()
+def fused(mask, dropout=0.0):
+    return F.scaled_dot_product_attention(Q, K, V, attn_mask=mask, dropout_p=dropout).sum()
 
 
 def heads(mask):
@@ -50,6 +50,7 @@ WRONG = {
     "turned": (lambda: attend(fill=lower(0).t() == 1), "tril", "first"),
     "fused": (lambda: fused(upper(0, INF)), "triu", "first"),
     "fused, the wrong way round": (lambda: fused(upper(1).bool()), "triu", "last"),
+    "fused, with dropout": (lambda: fused(lower(0) * -1e9, 0.1), "tril", "last"),
     "multi-head": (lambda: heads(upper(0).bool()), "triu", "first"),
     "where": (lambda: attend(torch.where(lower(-1).bool(), 0.0, INF)), "tril", "first"),
 }

@@ -5,6 +5,7 @@ import { everything, isFiltered, predicates, WAYS } from "./query.js";
 import { DiffDetail } from "./detail.js";
 import { DiffTools } from "./tools.js";
 import { count, counted } from "../shared/numbers.js";
+import { inPlace } from "../live/in_place.js";
 import { TableView } from "../table/table_view.js";
 
 /** What a table of differences says; the kernel says it of a table of something else. */
@@ -47,4 +48,4 @@ function render({ model, el }) {
   return () => view.destroy();
 }
 
-export default { render };
+export default { render: /* @__PURE__ */ inPlace(render) };

@@ -1,5 +1,6 @@
 // The flame graph: draws what the model holds, and anew when that changes.
 
+import { inPlace } from "../live/in_place.js";
 import { onWhole } from "../live/whole.js";
 import { FlameView } from "./view.js";
 
@@ -7,7 +8,7 @@ import { FlameView } from "./view.js";
 const HEAVY = ["flame", "base", "difference"];
 
 /** Draws on a model whose data are all there. @param {{model: any, el: HTMLElement}} context */
-export function render({ model, el }) {
+function render({ model, el }) {
   let view = new FlameView(model, el);
   const renew = () => {
     view.destroy();
@@ -24,4 +25,4 @@ export function render({ model, el }) {
   };
 }
 
-export default { render: /* @__PURE__ */ onWhole(HEAVY, render) };
+export default { render: /* @__PURE__ */ onWhole(HEAVY, inPlace(render)) };

@@ -2,13 +2,14 @@
 
 import { typed } from "../flamegraph/data/data.js";
 import { SharedSelection } from "./data/selection.js";
+import { inPlace } from "../live/in_place.js";
 import { onWhole } from "../live/whole.js";
 import { unpack } from "../shared/unpack.js";
 import { GraphPair } from "./pair.js";
 import { GraphView } from "./view.js";
 
 /** Draws on a model whose data are all there. @param {{model: any, el: HTMLElement}} context */
-export async function render({ model, el }) {
+async function render({ model, el }) {
   const make = async () => {
     const data = await unpack(typed(model.get("graph"), Uint8Array));
     const shared = new SharedSelection(model);
@@ -32,4 +33,4 @@ export async function render({ model, el }) {
   };
 }
 
-export default { render: /* @__PURE__ */ onWhole(["graph"], render) };
+export default { render: /* @__PURE__ */ onWhole(["graph"], inPlace(render)) };

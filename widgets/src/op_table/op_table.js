@@ -5,6 +5,7 @@ import { counted } from "../shared/numbers.js";
 import { duration, flops } from "../shared/units.js";
 import { OpDetail } from "./detail.js";
 import { everything, isFiltered, predicates, WAYS } from "./query.js";
+import { inPlace } from "../live/in_place.js";
 import { TableView } from "../table/table_view.js";
 import { Tools } from "../table/tools.js";
 
@@ -40,4 +41,4 @@ function render({ model, el }) {
   return () => view.destroy();
 }
 
-export default { render };
+export default { render: /* @__PURE__ */ inPlace(render) };

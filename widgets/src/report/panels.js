@@ -1,8 +1,8 @@
 // The widgets of a report by name: what each draws, and the model that it draws from the data in the page.
 
 import diffTable from "../diff_table/diff_table.js";
-import { render as renderFlameGraph } from "../flamegraph/flamegraph.js";
-import { render as renderGraph } from "../graph/graph.js";
+import flamegraph from "../flamegraph/flamegraph.js";
+import graph from "../graph/graph.js";
 import opTable from "../op_table/op_table.js";
 import { NONE } from "../graph/data/selection.js";
 import { alignmentAnswers } from "./answers/alignment_answers.js";
@@ -23,7 +23,7 @@ import { unpack } from "../shared/unpack.js";
 export const PANELS = {
   flamegraph: {
     selects: "selected_op_id",
-    render: renderFlameGraph,
+    render: flamegraph.render,
     async source(packed, { op_table: ops }) {
       const state = await flameStates(packed, ops.state);
       return { state, model: standInModel({ ...state, selected_op_id: null, selection: null, selected_range: null }) };
@@ -39,7 +39,7 @@ export const PANELS = {
   },
   graph: {
     selects: "selected_node_id",
-    render: renderGraph,
+    render: graph.render,
     async source(packed) {
       return { state: null, model: standInModel({ graph: packed, ...NONE }) };
     },

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from html import escape
 
 from nbkit import units
-from nbkit.views.brief.brief import not_looked_at
 from nbkit.views.brief.entry import Entry, severity_rank
 from nbkit.views.brief.html import findings_html, incomplete_html
 from nbkit.views.brief.looks import JUDGES
@@ -21,30 +20,34 @@ MOST_FINDINGS = 5
 
 
 def first_screen(steps: Sequence[RecordedStep], chapters: Sequence[Chapter]) -> str:
-    """Writes what a reader of the report sees first: a block for each step, then links to the sections."""
+    """Writes what a reader of the report sees first: a block for each step, and links to the sections.
+
+    Those of a single step stand below what is wrong and how long it takes, those of several above all.
+    """
+    is_alone = len(steps) == 1
+    contents = _contents(chapters) if len(chapters) > 1 else ""
     named = zip(steps, titles(steps), strict=True)
-    blocks = "".join(_block(step, title, is_alone=len(steps) == 1) for step, title in named)
-    return f'<div class="nbkit-front">{blocks}</div>{_contents(chapters) if len(chapters) > 1 else ""}'
+    blocks = "".join(_block(step, "" if is_alone else title, contents if is_alone else "") for step, title in named)
+    return f'{"" if is_alone else contents}<div class="nbkit-front">{blocks}</div>'
 
 
-def _block(step: RecordedStep, title: str, *, is_alone: bool) -> str:
-    head = "" if is_alone else f"<h2>{escape(title)}</h2>"
-    timed = step.timed
-    time = "" if timed is None else _step_time(timed)
-    times = "" if timed is None else times_html(timed)
-    about = _about(step, title if is_alone else "")
-    return f"<section>{head}{about}{time}{_chips(step)}{_answers(step)}{_verdict(step)}{times}</section>"
+def _block(step: RecordedStep, title: str, contents: str) -> str:
+    head = f"<h2>{escape(title)}</h2>" if title else ""
+    times = "".join(map(times_html, step.timed[:1]))
+    return (
+        f"<section>{head}{_about(step)}{_verdict(step)}{_step_times(step)}{_chips(step)}{contents}"
+        f"{_answers(step)}{times}</section>"
+    )
 
 
-def _about(step: RecordedStep, title: str) -> str:
-    """Names model, size, machine, versions and date."""
+def _about(step: RecordedStep) -> str:
+    """Names size, machine, versions and date."""
     metas = [chapter.contents.trace.meta for chapter in step.chapters]
     devices = dict.fromkeys(str(device) for meta in metas for device in meta.get("devices") or [])
     versions = dict(pair for meta in metas for pair in (meta.get("versions") or {}).items())
     created = next((str(meta["created"]) for meta in metas if meta.get("created")), "")
     parts = [
-        title,
-        units.counted(len(step.modules), "module") if step.modules and title else "",
+        units.counted(step.modules, "module") if step.modules else "",
         f"on {', '.join(devices)}" if devices else "",
         next((str(meta["machine"]) for meta in metas if meta.get("machine")), ""),
         *(f"{name} {version}" for name, version in versions.items() if name in ("torch", "nbkit")),
@@ -53,12 +56,19 @@ def _about(step: RecordedStep, title: str) -> str:
     return f'<p class="nbkit-about">{" · ".join(escape(shown(part)) for part in parts if part)}</p>'
 
 
-def _step_time(chapter: Chapter) -> str:
+def _step_times(step: RecordedStep) -> str:
+    """Writes the time of a step; of several recordings with times each one's, with a link to it."""
+    several = len(step.timed) > 1
+    return "".join(_step_time(chapter, is_named=several) for chapter in step.timed)
+
+
+def _step_time(chapter: Chapter, *, is_named: bool) -> str:
     trace = chapter.contents.trace
     time, how = step_time(trace)
     if not time and not is_timeline(trace.ops) and "wall_us" not in trace.meta:
         return ""
-    return f'<p class="nbkit-step">{f"<b>{escape(time)}</b> " if time else ""}{escape(how)}</p>'
+    name = f'<a href="#{chapter.anchor}">{escape(chapter.title)}</a>: ' if is_named else ""
+    return f'<p class="nbkit-step">{name}{f"<b>{escape(time)}</b> " if time else ""}{escape(how)}</p>'
 
 
 def _answers(step: RecordedStep) -> str:
@@ -102,9 +112,11 @@ def _is_judged(step: RecordedStep) -> bool:
 
 def _not_looked_at(step: RecordedStep) -> str:
     first, *others = [chapter.brief.missing for chapter in step.chapters]
-    return not_looked_at([look for look in first if all(look in missing for missing in others)])
+    left = [look for look in first if all(look in missing for missing in others)]
+    text = ", ".join(f"{look.short} (nbkit.{look.verb})" for look in left)
+    return f"Not looked at: {text}." if text else ""
 
 
 def _contents(chapters: Sequence[Chapter]) -> str:
     items = "".join(f'<li><a href="#{part.anchor}">{escape(part.title)}</a></li>' for part in chapters)
-    return f'<nav aria-label="Traces"><ul class="nbkit-overview">{items}</ul></nav>'
+    return f'<nav aria-label="Contents"><ul class="nbkit-overview">{items}</ul></nav>'
