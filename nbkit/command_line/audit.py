@@ -32,29 +32,37 @@ is put back as the script has left it.
 
 The findings go to stdout, the worst first, when the script is over. Exit
 status: that of the script if it is not 0; 1 if --fail-on-findings and there are
-errors or warnings; 2 if an option cannot be used or no step was met; else 0."""
+errors or warnings; 2 if an option cannot be used or no step was met; 130 where
+Ctrl-C ended the second look, with what is known until then; else 0."""
 KEEP = "2GB"
 UNITS = {"kb": 10**3, "mb": 10**6, "gb": 10**9, "kib": 2**10, "mib": 2**20, "gib": 2**30, "b": 1}
 
 
 def read_options(words: Sequence[str]) -> Namespace:
     """Returns the options, and `target`: the script's name and its arguments, which stand after `--`."""
+    parser = audit_parser("audit", DESCRIPTION, "--step WHERE")
+    options = script_options(parser, words)
+    if options.step is None:
+        parser.error("give --step FUNCTION, or --step :LINE of a loop, to say what the training step is.")
+    return options
+
+
+def script_options(parser: CommandParser, words: Sequence[str]) -> Namespace:
+    """Returns the options in `words`, and `target`: the script's name and its arguments, which stand after `--`."""
     words = list(words)
     own, rest = (words[: words.index("--")], words[words.index("--") + 1 :]) if "--" in words else (words, [])
-    parser = _parser()
     options = parser.parse_words(own)
     name = options.module or options.script
     if not name:
         parser.error(f"give a script to run; {parser.prog} --help shows how.")
-    if options.step is None:
-        parser.error("give --step FUNCTION, or --step :LINE of a loop, to say what the training step is.")
     options.target = [name, *rest]
     return options
 
 
-def _parser() -> CommandParser:
-    parser = CommandParser("audit", DESCRIPTION)
-    parser.usage = f"{parser.prog} {{SCRIPT | -m MODULE}} --step WHERE [...] [-- ARGS]"
+def audit_parser(command: str, description: str, step: str) -> CommandParser:
+    """Returns what reads the options of a subcommand that watches a script; `step` is that of its usage."""
+    parser = CommandParser(command, description)
+    parser.usage = f"{parser.prog} {{SCRIPT | -m MODULE}} {step} [...] [-- ARGS]"
     parser.add_argument("--step", metavar="WHERE", help="FUNCTION, MODULE:FUNCTION, FILE:LINE or :LINE of a loop")
     steps = "end the script after N steps, as sys.exit() would (default: let it run to its end)"
     parser.add_argument("--steps", type=whole_number(1), metavar="N", help=steps)

@@ -4,6 +4,7 @@ import sys
 from collections.abc import Sequence
 
 from nbkit.command_line.audit import AUDIT
+from nbkit.command_line.doctor import DOCTOR
 from nbkit.command_line.mcp import MCP
 from nbkit.command_line.parser import CommandParser, bad_use
 from nbkit.command_line.run import RUN, RunCommand
@@ -14,7 +15,7 @@ from nbkit.verbs.registry import VERBS, has_findings
 from nbkit.verbs.verb import BAD_USE, FINDINGS, FINE, PROGRAM, Command
 
 _OF_VERBS: dict[str, Command] = {verb.command.name: verb.command for verb in VERBS.values() if verb.command is not None}
-_OF_SCRIPTS = {command.name: command for command in (RUN, AUDIT)}
+_OF_SCRIPTS = {command.name: command for command in (RUN, DOCTOR, AUDIT)}
 _OF_TRACES: dict[str, Command] = {**_OF_VERBS, MCP.name: MCP}
 COMMANDS: dict[str, RunCommand | Command] = {**_OF_SCRIPTS, **_OF_TRACES}
 

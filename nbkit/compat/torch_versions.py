@@ -104,6 +104,18 @@ def is_compile_wrapper(code: CodeType) -> bool:
     return code.co_name == "compile_wrapper" or (code.co_name == "_fn" and "callback" in code.co_freevars)
 
 
+def hide_from_compile(code: CodeType, *, with_callees: bool) -> None:
+    """Lets torch.compile neither trace nor compile frames of `code`, nor, if asked, whatever they call.
+
+    torch 2.6 has no such mark.
+    """
+    eval_frame: Any = torch._C._dynamo.eval_frame
+    if hasattr(eval_frame, "set_code_exec_strategy"):
+        skip, default = eval_frame._FrameAction.SKIP, eval_frame._FrameAction.DEFAULT
+        strategy = eval_frame._FrameExecStrategy(skip, skip if with_callees else default)
+        eval_frame.set_code_exec_strategy(code, strategy)
+
+
 def innermost_saved_tensors_hooks() -> tuple[Callable[..., Any], Callable[..., Any]] | None:
     """Returns the hooks that pack and unpack what autograd saves; None without any, or if torch cannot tell."""
     asked = getattr(torch._C._autograd, "_top_saved_tensors_default_hooks", None)

@@ -7,13 +7,13 @@ import pandas as pd
 from nbkit.findings.finding import PLACE, Finding, Severity, at_ops, findings_frame
 
 SEVERITIES: dict[str, Severity] = {"underflow": "warning"}  # all others are errors
-HANDLE = "Keep the inputs that the message names from the op, or handle them: a clamp, an eps, a where() before it."
+HANDLE = "Guard the inputs that the message names: clamp, add an eps, or mask before this op, not after it."
 ADVICE = {
     "nan": HANDLE,
     "inf": HANDLE,
     "overflow": "Compute this op in a wider dtype (float32 or bfloat16), or scale its inputs down.",
     "underflow": "Scale the values up before this op (a loss scale), or compute it in a wider dtype.",
-    "input": "Look where this tensor was made: it was so before the recorded code read it.",
+    "input": "Look where this tensor was made: it was so before this step read it.",
 }
 # What a step of a GradScaler expects of its backward pass.
 SCALED = "Nothing, while it happens in the first steps only: GradScaler skips such a step and lowers its scale."
@@ -25,7 +25,8 @@ MEASURED = ("role", "position", "dtype", "shape", "nan_count", "inf_count")
 def bad_value_findings(
     bad: pd.DataFrame, ops: pd.DataFrame, texts: Mapping[str, str], *, is_scaled: bool = False
 ) -> pd.DataFrame:
-    """Returns the findings of `bad`, which has a row per tensor: op_id, kind, MEASURED, parameter and message.
+    """Returns the findings of `bad`, which has a row per tensor: op_id, kind, MEASURED, parameter, message
+    and follows_from, the op whose Inf it computed with.
 
     With `is_scaled`, a GradScaler looks at the gradients, so that what goes wrong in the backward pass is a hint.
     """
@@ -44,7 +45,17 @@ def bad_value_findings(
             message=first["message"],
             advice=SCALED if is_expected else ADVICE[first["kind"]],
             parameter=first["parameter"] if isinstance(first["parameter"], str) else None,
-            evidence={name: first[name] for name in MEASURED},
+            evidence={
+                **{name: first[name] for name in MEASURED},
+                **({} if pd.isna(origin := first.get("follows_from")) else {"follows_from": int(origin)}),
+            },
         )
         findings.append(at_ops(finding, ops, alike["op_id"].unique().tolist(), texts))
     return findings_frame(findings)
+
+
+def never_scaled(findings: pd.DataFrame) -> pd.DataFrame:
+    """Returns findings of steps that a GradScaler skips to the end: what it was to find a scale for is an error."""
+    is_expected = findings["advice"] == SCALED
+    advice = findings["rule"].map(ADVICE).where(is_expected, findings["advice"])
+    return findings.assign(severity=findings["severity"].mask(is_expected, "error"), advice=advice)

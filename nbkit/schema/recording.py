@@ -29,9 +29,23 @@ OPS = table(
     ("device", "str", "device of the first tensor out of the op, else of the first into it"),
     ("stream", "Int64", "device stream; null on the CPU"),
     ("thread", "int64", "thread that ran it: 0 is the one that started the recording"),
-    ("start_us", "float64", "start on the host clock, microseconds since the recording began"),
-    ("total_time_us", "float64", "microseconds from call to return, under the recorder"),
-    ("self_time_us", "float64", "total_time_us less that of its children; kernels do not count as children"),
+    (
+        "start_us",
+        "float64",
+        "start on the host clock, microseconds since the recording began; of a repeated step where it starts if every "
+        "call takes its median time",
+    ),
+    (
+        "total_time_us",
+        "float64",
+        "microseconds from call to return, under the recorder; of a repeated step the sum of self_time_us in it",
+    ),
+    (
+        "self_time_us",
+        "float64",
+        "total_time_us less that of its children; kernels do not count as children; of a repeated step the median over "
+        "the repeats, as all times of devices",
+    ),
     (
         "total_device_time_us",
         "float64",
@@ -68,7 +82,7 @@ OPS = table(
         "source",
         "str",
         "innermost line outside torch that led here: 'Cell In[7], line 3' or 'path/file.py:12'; of a fused kernel "
-        "all that it computes",
+        "all that it computes; in optime of a backward op that of its forward op",
     ),
 )
 TENSORS = table(
@@ -123,20 +137,20 @@ MODULES = table(
 TIMINGS = table(
     "timings",
     "op of one run, timed over all repeats of the step",
-    ("op_id", "int64", "the op; ops holds the repeat of median wall time"),
+    ("op_id", "int64", "the op; ops holds those of the repeat of median wall time"),
     ("repeats", "int64", "how many repeats had this op at this position"),
-    ("median_us", "float64", "median of total_time_us"),
-    ("iqr_us", "float64", "interquartile range (IQR) of total_time_us"),
-    ("min_us", "float64", "min of total_time_us"),
+    ("median_us", "float64", "median of total_time_us of the samples"),
+    ("iqr_us", "float64", "interquartile range (IQR) of the same"),
+    ("min_us", "float64", "min of the same"),
 )
 SAMPLES = table(
     "samples",
     "op of one run, in one repeat of the step",
-    ("op_id", "int64", "the op; ops holds the repeat of median wall time"),
+    ("op_id", "int64", "the op; ops holds those of the repeat of median wall time"),
     ("repeat", "int64", "number of the repeat, from 0"),
-    ("total_time_us", "float64", "as in ops"),
-    ("self_time_us", "float64", "as in ops"),
-    ("self_device_time_us", "float64", "as in ops"),
+    ("total_time_us", "float64", "from call to return in this repeat"),
+    ("self_time_us", "float64", "that less the calls in it"),
+    ("self_device_time_us", "float64", "time of the kernels it launched itself"),
 )
 FAULTS = table(
     "faults",

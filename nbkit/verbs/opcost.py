@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from nbkit.analysis.cost.op_totals import has_costs, has_times
+from nbkit.analysis.cost.op_totals import has_times, has_whole_costs
 from nbkit.trace.trace import Trace
 from nbkit.verbs.verb import Recorder, Verb
 from nbkit.views.op_table.panel import cost_panel
@@ -23,8 +23,9 @@ def _function() -> Callable[..., Any]:
 
 
 def _charts(trace: Trace) -> list[Any]:
-    moved = [draw_cost(trace, "moved_bytes")] if has_costs(trace) else []
-    return [*moved, *([draw_roofline(trace)] if has_times(trace) else [])]
+    if not has_whole_costs(trace):
+        return []
+    return [draw_cost(trace, "moved_bytes"), *([draw_roofline(trace)] if has_times(trace) else [])]
 
 
 OPCOST = Verb(

@@ -10,6 +10,7 @@ from nbkit.verbs.opaudit import OPAUDIT
 from nbkit.verbs.opcheck import OPCHECK
 from nbkit.verbs.opcost import OPCOST
 from nbkit.verbs.opdiff import OPDIFF
+from nbkit.verbs.opdoctor import OPDOCTOR
 from nbkit.verbs.operators.opbisect import OPBISECT
 from nbkit.verbs.operators.opcapture import OPCAPTURE
 from nbkit.verbs.operators.opcast import OPCAST
@@ -27,7 +28,7 @@ from nbkit.views.static_html.view import VIEWS
 VERBS: dict[str, Verb] = {
     verb.name: verb
     for verb in (
-        *(OPTRACE, OPTIME, OPDIFF, OPCHECK, OPAUDIT, OPCOST),
+        *(OPTRACE, OPTIME, OPDIFF, OPCHECK, OPAUDIT, OPCOST, OPDOCTOR),
         *(OPFALLBACK, OPCAST, OPBISECT, OPSTABLE, OPCAPTURE, OPREPLAY),
         *(LOAD, OPGRAPH, OPALIGN, OPREPORT, DIFF, INFO),
     )

@@ -27,8 +27,9 @@ def known_view(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_the_summary_begins_with_the_first_divergence_and_has_the_tables() -> None:
     lines = summary(aligned_trace()).split("\n")
-    assert lines[0] == "opalign decoder against decoder.onnx: 31 left results, 34 right results, torch 2.13.0"
-    assert lines[2].startswith("They first diverge at model.layers.0.self_attn (aten._softmax.default): the result of")
+    figures = "opalign decoder against decoder.onnx: 31 left results, 34 right results, torch 2.13.0"
+    assert figures in lines
+    assert lines[0].startswith("First difference: model.layers.0.self_attn (aten._softmax.default): the result of")
     heads = [line.split("  ")[0] for before, line in pairwise(lines) if not before]
     assert heads[1:6] == ["worst pairs", "modules", "on the left only", "on the right only", "results by mark"]
 
@@ -37,11 +38,13 @@ def test_the_widget_has_the_table_above_the_graphs_and_linked_with_them() -> Non
     widget = alignment_and_graphs(aligned_trace(graphs=True))
     assert widget.parts == ["diff_table", "graph"]
     table, graph = widget.models
+    assert table.selected_row == 20  # where both diverge
+    table.selected_row = None
     table.selected_row = 20
     assert graph.selected_node_id == row_nodes(aligned_trace(graphs=True)).left[20]
     widget = alignment_and_graphs(aligned_trace())
     assert widget.parts == ["diff_table"]
-    assert "They first diverge at" in widget.html
+    assert "First difference: " in widget.html
 
 
 def test_panels_are_the_table_and_the_graphs() -> None:
@@ -65,7 +68,7 @@ def test_the_report_has_statement_table_graphs_and_tables_and_no_path(tmp_path: 
     rows = trace.alignment.assign(right_source=f"{HOME}/ann/models/decoder.py:4").astype(trace.alignment.dtypes)
     trace.frames["alignment"] = rows
     text = opreport(trace, path=tmp_path / "report.html").read_text(encoding="utf-8")
-    places = [text.index(part) for part in ("They first diverge at", 't1-alignment_table"', 't1-graph"', "Worst pairs")]
+    places = [text.index(part) for part in ("First difference: ", 't1-alignment_table"', 't1-graph"', "Worst pairs")]
     assert places == sorted(places)
     assert f"{HOME}/ann" not in text
     assert 'data-widget="alignment_table" data-value="20"' in text

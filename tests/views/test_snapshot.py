@@ -17,18 +17,16 @@ UNUSED = "1.99 MiB (99.7 %) of 2.00 MiB reserved on cuda:0 are not allocated; th
 
 def test_the_brief_tells_peak_end_and_what_is_not_used():
     brief = read(grown()).brief()
-    assert brief.startswith("load snapshot.pickle: 2 allocations, cuda:0.")
+    assert brief.startswith(PEAK) and brief.endswith("load snapshot.pickle: 2 allocations, cuda:0.")
     for sentence in (PEAK, END, UNUSED):
         assert sentence in brief
-    assert "Not looked at" not in brief
+    assert "Next: " not in brief
     assert json.loads(read(grown()).brief(form="json"))["verdict"][0] == PEAK
 
 
 def test_the_summary_has_the_tables():
     text = read(grown()).summary()
-    assert text.splitlines()[0] == "load snapshot.pickle: 2 allocations, 1 frees, device cuda:0".replace(
-        "1 frees", "1 free"
-    )
+    assert "load snapshot.pickle: 2 allocations, 1 free, device cuda:0" in text.splitlines()
     titles = ("memory at its peak", "held at the peak, by line", "in use at the end, by line", "allocator at the end")
     assert all(title in text for title in titles)
     assert "self time" not in text

@@ -27,10 +27,10 @@ OF_TABLES = ("mask_shifted", "mask_inverted", "rotary_base", "position_shifted")
 def first_divergence(alignment: Alignment) -> dict[str, Any] | None:
     """Returns the first beginning as data; null where none was found.
 
-    The keys are `message`, `kind` and `kind_explained` (both null where no kind explains it), `error`, `error_before`
-    (the largest of what it reads), `local_error`, `left_id` and `right_id` of the pair at which it shows, and `left`
-    and `right`: null, or name, op, module, source and result_id of where it begins on that side. `unknown` counts the
-    ops before it whose values were not kept, at each of which it may begin just as well.
+    The keys are `message`, `kind`, `kind_message` and `kind_explained` (null where no kind explains it), `error`,
+    `error_before` (the largest of what it reads), `local_error`, `left_id` and `right_id` of the pair at which it
+    shows, and `left` and `right`: null, or name, op, module, source and result_id of where it begins on that side.
+    `unknown` counts the ops before it whose values were not kept, at each of which it may begin just as well.
     """
     if not alignment.events:
         return None
@@ -43,6 +43,7 @@ def first_divergence(alignment: Alignment) -> dict[str, Any] | None:
     return {
         "message": message_of(alignment, event, kind),
         "kind": None if kind is None else kind.name,
+        "kind_message": None if kind is None else kind.message,
         "kind_explained": None if kind is None else kind.explained,
         "error": error,
         "error_before": before,

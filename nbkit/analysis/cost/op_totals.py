@@ -17,6 +17,11 @@ def has_costs(trace: Trace) -> bool:
     return len(trace.frames.get("costs", ())) > 0
 
 
+def has_whole_costs(trace: Trace) -> bool:
+    """Tells whether a trace says what its whole step costs: it did not stop early."""
+    return has_costs(trace) and trace.complete
+
+
 def has_times(trace: Trace) -> bool:
     """Tells whether a trace says how long each op would take, on a device that was given."""
     costs = trace.frames.get("costs", COSTS.frame())

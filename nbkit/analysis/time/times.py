@@ -13,6 +13,8 @@ from nbkit.analysis.query.module_tree import module_tree
 from nbkit.schema import MODULES, OPS
 
 Ints = npt.NDArray[np.int64]
+# The one order in which views name them.
+PHASES = ("forward", "backward", "optimizer", "other")
 SELF_US, TOTAL_US = "self_time_us", "total_time_us"
 SELF_DEVICE_US, TOTAL_DEVICE_US = "self_device_time_us", "total_device_time_us"
 
@@ -46,10 +48,10 @@ def by_module(ops: pd.DataFrame) -> pd.DataFrame:
 
 
 def self_by_phase(ops: pd.DataFrame) -> pd.DataFrame:
-    """Returns per phase, in the order in which the phases first ran: phase and the columns of `self_totals`."""
+    """Returns per phase, in the order of PHASES and then of time: phase and the columns of `self_totals`."""
     totals = self_totals(ops, ["phase"])
-    first = host_ops(ops)["phase"].drop_duplicates()
-    return totals.set_index("phase").loc[first].reset_index()
+    rank = totals["phase"].map({phase: place for place, phase in enumerate(PHASES)}).fillna(len(PHASES))
+    return totals.loc[rank.sort_values(kind="stable").index].reset_index(drop=True)
 
 
 def by_module_and_phase(ops: pd.DataFrame) -> pd.DataFrame:

@@ -41,15 +41,20 @@ class opaudit(Recorder):  # noqa: N801  a context manager is named like the func
         *,
         name: str | None = None,
     ) -> None:
-        models = [model] if isinstance(model, nn.Module) else listed(model)
-        optimizers = [optimizer] if hasattr(optimizer, "param_groups") else listed(optimizer)
-        for one in models:
-            if not isinstance(one, nn.Module):
-                raise OptionError(f"model={type(one).__name__} is no module; give a torch.nn.Module, or several.")
-        for one in optimizers:
-            if not hasattr(one, "param_groups"):
-                raise OptionError(f"optimizer={type(one).__name__} has no param_groups; give one of torch.optim.")
-        super().__init__(AuditObserver(models, optimizers), name=name)
+        super().__init__(observer_of(model, optimizer), name=name)
+
+
+def observer_of(model: nn.Module | Sequence[nn.Module] | None, optimizer: Any | None) -> AuditObserver:
+    """Returns what follows the models and optimizers given, else those that run. Raises OptionError for others."""
+    models = [model] if isinstance(model, nn.Module) else listed(model)
+    optimizers = [optimizer] if hasattr(optimizer, "param_groups") else listed(optimizer)
+    for one in models:
+        if not isinstance(one, nn.Module):
+            raise OptionError(f"model={type(one).__name__} is no module; give a torch.nn.Module, or several.")
+    for one in optimizers:
+        if not hasattr(one, "param_groups"):
+            raise OptionError(f"optimizer={type(one).__name__} has no param_groups; give one of torch.optim.")
+    return AuditObserver(models, optimizers)
 
 
 def listed(values: Any) -> list[Any]:

@@ -5,6 +5,7 @@ where masked_fill_() puts 0. A mask is the logarithm of zeros and ones; what is 
 something else keeps the value shows later, so the question is asked when the step is over, for findings only.
 """
 
+from bisect import bisect_left
 from collections import defaultdict
 from dataclasses import dataclass
 from heapq import heappop, heappush
@@ -15,7 +16,8 @@ import pandas as pd
 
 from nbkit.capture.check.discarded import CASTS, Dataflow, traits
 from nbkit.capture.check.masks import MOVING
-from nbkit.capture.replay.op_traits import A_VIEW, CHANGED_FORM, OVERWRITING, UNINITIALISED, OpTraits
+from nbkit.capture.replay.op_traits import A_VIEW, CHANGED_FORM, OVERWRITING, OpTraits
+from nbkit.graphs.canonical_ops import UNINITIALISED
 
 SAME_VALUES = (A_VIEW, CHANGED_FORM)
 BEGUN = ("nan", "inf", "overflow")
@@ -218,3 +220,25 @@ def _is_told(steps: Steps, op: int, left: set[int]) -> bool:
 
 def needs_gradient(flow: Dataflow, op: int) -> bool:
     return bool(flow.requires_grad[flow.rows(op)].any())
+
+
+def origins_of_inf(bad: pd.DataFrame, flow: Dataflow, held: list[Held]) -> list[int | None]:
+    """Returns of each bad tensor the op among them that made the Inf that its op computed with; null for none."""
+    made: dict[int, list[int]] = defaultdict(list)  # ops that put what is not finite there, by storage, in call order
+    for op in sorted({each.op for each in held}):
+        for storage in set(flow.storage[flow.results(op)].tolist()) - {-1}:
+            made[storage].append(op)
+    known = set(bad["op_id"][bad["kind"].isin(BEGUN)].tolist())
+    found: list[int | None] = []
+    for op_id, reads_inf in zip(bad["op_id"].tolist(), bad["reads_inf"].tolist(), strict=True):
+        frontier, seen, origin = [op_id] if reads_inf else [], {op_id}, None
+        while frontier and origin is None:
+            op = frontier.pop()
+            rows = flow.rows(op)
+            read = [made.get(storage, []) for storage in flow.storage[rows[~flow.is_output[rows]]].tolist()]
+            makers = {ops[at - 1] for ops in read if (at := bisect_left(ops, op))} - seen
+            origin = max(makers & known, default=None)
+            seen |= makers
+            frontier += sorted(makers)
+        found.append(origin)
+    return found

@@ -9,7 +9,8 @@ import pandas as pd
 
 from nbkit.capture.check.checker import Checker
 from nbkit.capture.check.discarded import Dataflow, discarded
-from nbkit.capture.check.hidden import Held, hidden
+from nbkit.capture.check.hidden import Held, hidden, origins_of_inf
+from nbkit.capture.check.origins import NOBODY
 from nbkit.capture.frames.tensor_rows import dtype_text, sizes_text
 from nbkit.capture.raw.recording import Recording
 from nbkit.capture.recorder.needs import check_threads
@@ -22,7 +23,7 @@ from nbkit.schema import FINDINGS
 from nbkit.trace.trace import Trace
 
 KEYS = ["op_id", "role", "position"]
-MEASURED = ("kind", "role", "position", "inf_count", "message")
+MEASURED = ("kind", "role", "position", "inf_count", "message", "reads_inf")
 SCALED = (
     "A GradScaler looked at the gradients: where they hold NaN or Inf it skips the optimizer's step and lowers its "
     "scale, so that an overflow in the backward pass of its first steps is expected."
@@ -112,12 +113,15 @@ class CheckObserver(Observer):
 
     def completed(self, frames: Frames, meta: Meta) -> tuple[Frames, Meta]:
         bad, ops, tensors = self.bad, frames["ops"], frames["tensors"]
+        bad["follows_from"] = None
         if not meta["filtered_ops"]:  # else nobody knows what became of a result
             thrown_away = np.zeros(len(bad), dtype=bool)
             if len(bad):
                 flow = Dataflow(ops, tensors, self.recording.registry.live_storages())
                 thrown_away = discarded(bad, ops, flow) | hidden(bad, ops, flow, self.held)
             bad = bad[~(thrown_away | recomputed(bad, ops, tensors, self.held))].reset_index(drop=True)
+            if bad["reads_inf"].any():
+                bad["follows_from"] = pd.Series(origins_of_inf(bad, flow, self.held), dtype=object)
             meta = {**meta, "discarded_ops": int(thrown_away.sum())}
         if bad.empty:  # as of nearly every step
             return with_findings(frames, FINDINGS.frame()), meta
@@ -167,7 +171,11 @@ def with_names(bad: pd.DataFrame, ops: pd.DataFrame, tensors: pd.DataFrame) -> p
         key = tuple(bad[KEYS].iloc[row])
         parameters[row] = names.get(known.get(key))
         if owner := parameters[row] or _guess(ops.iloc[key[0]]):
-            messages[row] = f"{owner} {messages[row]}"
+            what, is_outside, rest = messages[row].removeprefix(f"input {key[2]} is ").partition(NOBODY)
+            if parameters[row] and is_outside:
+                messages[row] = f"{owner} was already {what} before this step{rest}"
+            else:
+                messages[row] = f"{owner} {f'is {what}{NOBODY}{rest}' if is_outside else what}"
     return bad.assign(
         parameter=pd.Series(parameters, dtype=object, index=bad.index),
         message=pd.Series(messages, dtype=object, index=bad.index),

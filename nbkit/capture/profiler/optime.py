@@ -7,10 +7,13 @@ from time import perf_counter_ns
 from types import TracebackType
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import torch
 from torch._C._profiler import _RecordFunctionFast
 
+from nbkit import units
+from nbkit.capture.calibration import peaks_of_most
 from nbkit.capture.frames.build import machine_text, now_text, versions
 from nbkit.capture.frames.module_rows import modules_frame
 from nbkit.capture.profiler.alternatives import measure
@@ -20,6 +23,7 @@ from nbkit.capture.profiler.compiled_graphs import CompiledGraphs
 from nbkit.capture.profiler.kineto import Kineto, KinetoOptions, check_free, device_to_record, event_overhead_us
 from nbkit.capture.profiler.kineto_events import before_the_end, read
 from nbkit.capture.profiler.op_lines import OpLines
+from nbkit.capture.profiler.own_work import without_own_work
 from nbkit.capture.profiler.range_events import with_marks
 from nbkit.capture.profiler.ranges import ROOT_MARK, Ranges
 from nbkit.capture.profiler.repeated_runs import repeat_frames
@@ -41,6 +45,8 @@ HIDDEN_KERNELS = (
     "A compiled region's fused kernels are no rows: their time is self time of the rows of the region. Each is a row "
     "where torch._inductor.config.cpp.enable_kernel_profile was True when the region was compiled."
 )
+# Of the median run, what of it may be in no call's median before that is said.
+MOST_DELAYS = 0.05
 TAKEN = "nothing was recorded: another profiler began inside the recording and took the events"
 
 
@@ -192,10 +198,12 @@ class optime:  # noqa: N801  a context manager is named like the function it sta
         assert self.trace is not None
         # A step that raised while it warmed up has left none.
         runs = self.runs or [Run({"ops": OPS.frame(), "modules": MODULES.frame()}, 0.0, {}, [])]
-        shown, more = repeat_frames([(run.frames, run.wall_us) for run in runs])
-        run = runs[shown]
-        ops = run.frames["ops"]
-        notes = list(dict.fromkeys(note for run in runs for note in run.notes))
+        shown, frames = repeat_frames([(run.frames, run.wall_us) for run in runs])
+        run, ops = runs[shown], frames["ops"]
+        # The step itself is the first row, as views show its time.
+        whole_us = frames["timings"]["median_us"] if "timings" in frames else ops["total_time_us"]
+        wall_us = float(whole_us.iloc[0]) if len(whole_us) else run.wall_us
+        notes = [*dict.fromkeys(note for run in runs for note in run.notes), *_delays(ops, wall_us, len(runs))]
         meta: dict[str, Any] = {
             "verb": self.verb,
             "name": self.name,
@@ -204,7 +212,7 @@ class optime:  # noqa: N801  a context manager is named like the function it sta
             "error": None if error is None else describe_error(error, None, ops, own_failure),
             "versions": versions(),
             "machine": machine_text(),
-            "wall_us": run.wall_us,
+            "wall_us": wall_us,
             "recorder_us": len(ops) * self.overhead_us,
             "devices": sorted(ops["device"].dropna().unique()),
             "skipped": run.skipped,
@@ -212,7 +220,20 @@ class optime:  # noqa: N801  a context manager is named like the function it sta
             "repeats": len(self.runs) if self.repeats else 0,
             "notes": notes,
         }
-        self.trace._fill({**run.frames, **more, "findings": time_findings(run.frames, self.measure)}, meta)
+        if peaks := peaks_of_most(frames["ops"]):
+            meta["measured_device"] = peaks
+        self.trace._fill({**frames, "findings": time_findings(frames, self.measure)}, meta)
+
+
+def _delays(ops: pd.DataFrame, wall_us: float, runs: int) -> list[str]:
+    """Says what of the median run no call's median explains, where that is much."""
+    sum_us = float(ops["total_time_us"].iloc[0]) if runs > 1 and len(ops) else wall_us
+    if sum_us >= (1 - MOST_DELAYS) * wall_us:
+        return []
+    return [
+        f"Times of calls are medians over {runs} runs, and add up to {units.duration(sum_us)}; a run took "
+        f"{units.duration(wall_us)}: the rest hit other calls in each run, as other processes do."
+    ]
 
 
 class KinetoRecording:
@@ -250,13 +271,26 @@ class KinetoRecording:
 
     def end(self) -> Run:
         """Switches everything off and returns the frames of what was recorded."""
+        self.stop()
+        return self.read()
+
+    def stop(self) -> None:
+        """Switches everything off."""
         self.root.__exit__(None, None, None)
-        wall_us = (perf_counter_ns() - self.start_ns) / 1e3
+        self.wall_us = (perf_counter_ns() - self.start_ns) / 1e3
         self.ends.close()
+
+    def read(self, own_work: np.ndarray | None = None) -> Run:
+        """Returns the frames of what was recorded; `own_work` are spans of perf_counter_ns() to leave out, in order."""
         self.ranges.other_threads.say(self.skip)
         for reason, count in self.ranges.skipped.items():
             self.skip(reason, count)
         events = before_the_end(read(self.result, self.options, self.skip), ROOT_MARK)
+        if own_work is not None and ROOT_MARK in events.name:
+            inside = own_work[own_work[:, 0] >= self.start_ns]
+            offset = int(events.start_ns[events.name.index(ROOT_MARK)]) - self.start_ns
+            events = without_own_work(events, inside + offset)
+            self.wall_us -= float((inside[:, 1] - inside[:, 0]).sum()) / 1e3
         self.result = None
         if ROOT_MARK not in events.name:
             self.kineto.notes[:] = [ELSEWHERE if self.kineto.is_lost else TAKEN]
@@ -274,7 +308,7 @@ class KinetoRecording:
             frames["memory"] = MEMORY.frame() if made.memory is None else made.memory
         if has_compiled and has_hidden_kernels(made.ops):
             self.kineto.notes.append(HIDDEN_KERNELS)
-        return Run(frames, wall_us, self.skipped, self.kineto.notes)
+        return Run(frames, self.wall_us, self.skipped, self.kineto.notes)
 
     def skip(self, reason: str, count: int = 1) -> None:
         """Counts something that is not in the frames, so that the trace can say so."""

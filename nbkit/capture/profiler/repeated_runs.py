@@ -1,4 +1,4 @@
-"""Puts several runs of one step together: the one that is shown, and the times of its ops in all of them."""
+"""Puts several runs of one step together: the calls of one, with the median times that they have in all."""
 
 from collections.abc import Sequence
 
@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 
 from nbkit.schema import SAMPLES, TIMINGS
+from nbkit.timeline.median_times import at_median_times, moved
 from nbkit.timeline.nesting import depth_levels
 
 Frames = dict[str, pd.DataFrame]
@@ -13,22 +14,37 @@ TIMES = ("total_time_us", "self_time_us", "self_device_time_us")
 
 
 def repeat_frames(runs: Sequence[tuple[Frames, float]]) -> tuple[int, Frames]:
-    """Returns the index of the run of median wall time, and `samples` and `timings` of its ops if there are several."""
+    """Returns the index of the run of median wall time, and its frames.
+
+    If there are several runs, the times of its ops are medians over those that have the op, and `samples` and `timings`
+    are among the frames.
+    """
     order = np.argsort([wall_us for _, wall_us in runs], kind="stable")
     shown = int(order[(len(runs) - 1) // 2])
+    frames = runs[shown][0]
     if len(runs) < 2:
-        return shown, {}
-    keys = [op_keys(frames["ops"]) for frames, _ in runs]
+        return shown, frames
+    samples = _samples([each for each, _ in runs], shown)
+    medians = samples.groupby("op_id")[[*TIMES]].median()
+    made = {**frames, "ops": at_median_times(frames["ops"], medians)}
+    if "memory" in frames:
+        time_us = moved(frames["memory"]["time_us"].to_numpy(np.float64), frames["ops"], made["ops"])
+        made["memory"] = frames["memory"].assign(time_us=time_us)
+    return shown, {**made, "samples": samples, "timings": timings(samples)}
+
+
+def _samples(runs: Sequence[Frames], shown: int) -> pd.DataFrame:
+    """Returns the times of the ops of one run in all runs; every run has those of its own."""
+    keys = [op_keys(frames["ops"]) for frames in runs]
     parts = []
-    for number, (frames, _) in enumerate(runs):
+    for number, frames in enumerate(runs):
         match = pd.Index(keys[number]).get_indexer(pd.Index(keys[shown]))
         op_ids = np.flatnonzero(match >= 0)
         rows = frames["ops"].iloc[match[op_ids]]
         times = {name: rows[name].to_numpy() for name in TIMES}
         parts.append(pd.DataFrame({"op_id": op_ids, "repeat": number, **times}))
     joined = pd.concat(parts, ignore_index=True)
-    samples = SAMPLES.frame({name: joined[name].to_numpy() for name in SAMPLES.names})
-    return shown, {"samples": samples, "timings": timings(samples)}
+    return SAMPLES.frame({name: joined[name].to_numpy() for name in SAMPLES.names})
 
 
 def op_keys(ops: pd.DataFrame) -> np.ndarray:

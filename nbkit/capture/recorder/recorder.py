@@ -92,12 +92,12 @@ class Recorder:
         ops: ObservedOps | OpMode
         if recording.native is None:
             ops = OpMode(recording, self.statistics, optimizers.on_range, self.observers)
-            compiled = CompiledRegions(recording, self.api, self.modules)
+            compiled = CompiledRegions(recording, self.api, self.modules, optimizers)
         else:
             in_all_threads = self.threads == "all"
             ops = ObservedOps(recording, optimizers.on_range, self.observers, self.inner_ops, in_all_threads)
             # What torch.compile runs itself is no work of the step; a dispatch mode does not see it.
-            compiled = CompiledRegions(recording, self.api, self.modules, on_compile=ops.pause)
+            compiled = CompiledRegions(recording, self.api, self.modules, optimizers, on_compile=ops.pause)
         with ExitStack() as stack:
             for observer in self.observers:
                 stack.enter_context(observer.below(recording, self.modules))

@@ -3,19 +3,23 @@
 import importlib
 import importlib.util
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import cache
 from importlib.machinery import ModuleSpec
-from types import FrameType, ModuleType
+from types import CodeType, FrameType, FunctionType, ModuleType
 from typing import Any, Protocol
 
 from nbkit.capture.raw.patching import Patch
 from nbkit.capture.raw.pausable_mode import PausableMode
-from nbkit.compat.torch_versions import is_compile_wrapper
+from nbkit.compat.torch_versions import hide_from_compile, is_compile_wrapper
 
 REGION = "torch.compile region: API and module calls in it are not recorded, nor the ops that its fused kernels replace"
 PACKAGE, DYNAMO = "torch._dynamo", "torch._dynamo.eval_frame"
 CALLBACKS = "torch._dynamo.callback"
 SETTER = "_maybe_set_eval_frame"
+OUR_PACKAGE = "nbkit."
+# Modules that use one of them put something around functions that run code of the step, which is compiled as ever.
+WRAPPERS = {"Patch", "PausableMode"}
 
 
 class Skipping(Protocol):
@@ -32,12 +36,20 @@ class Installed(Protocol):
     def remove(self) -> None: ...
 
 
+class Pausable(Protocol):
+    """Looks away between pause() and resume()."""
+
+    def pause(self) -> None: ...
+
+    def resume(self) -> None: ...
+
+
 class CompiledRegions:
     """Watches torch.compile's wrapper switch frame evaluation on and off while installed.
 
-    A function mode or a changed Module.__call__ would fail dynamo's guards, and the region would be compiled again with
-    our code traced into it. Both are taken away whenever a compiled function runs; the dispatch mode stays, which
-    torch.compile is told to ignore (see OpMode), so that the ops its code launches are recorded.
+    A function mode, a changed Module.__call__ or a hook of optimizers would fail dynamo's guards, and the region would
+    be compiled again with our code traced into it. They are taken away whenever a compiled function runs; the dispatch
+    mode stays, which torch.compile is told to ignore (see StepMode), so that the ops its code launches are recorded.
     """
 
     def __init__(
@@ -45,11 +57,13 @@ class CompiledRegions:
         recording: Skipping,
         api: PausableMode,
         modules: Installed,
+        optimizers: Pausable | None = None,
         on_compile: Callable[[bool], None] = lambda begins: None,
     ) -> None:
         self.recording = recording
         self.api = api
         self.modules = modules
+        self.optimizers = optimizers
         self.on_compile = on_compile
         self.wrappers: list[FrameType] = []  # running wrappers of compiled functions, outermost first
         self.patch: Patch | None = None
@@ -108,6 +122,8 @@ class CompiledRegions:
     def _watch(self, module: ModuleType) -> None:
         if not hasattr(module, SETTER):
             return
+        for name in [name for name in sys.modules if name.startswith(OUR_PACKAGE)]:
+            _hide_module(name)
         patch = self.patch = Patch(module, SETTER)
         callbacks = importlib.import_module(CALLBACKS).callback_handler
         callbacks.register_start_callback(self._begin_compile)
@@ -138,10 +154,43 @@ class CompiledRegions:
             self.recording.skip(REGION)
             self.modules.remove()
             self.api.pause()
+            if self.optimizers is not None:
+                self.optimizers.pause()
 
     def _leave(self, wrapper: FrameType) -> None:
         if wrapper in self.wrappers:
             del self.wrappers[self.wrappers.index(wrapper) :]
             if not self.wrappers:
+                if self.optimizers is not None:
+                    self.optimizers.resume()
                 self.api.resume()
                 self.modules.install()
+
+
+@cache
+def _hide_module(name: str) -> None:
+    """Hides our code from torch.compile, which would trace it wherever it runs in a region, as behind a graph break.
+
+    What code that only looks at the step calls is no part of the step, and is not compiled either.
+    """
+    module = vars(sys.modules[name])
+    only_looks = name.startswith(f"{OUR_PACKAGE}capture.") and not WRAPPERS & module.keys()
+    for code in _codes(module):
+        hide_from_compile(code, with_callees=only_looks)
+
+
+def _codes(module: dict[str, Any]) -> Iterator[CodeType]:
+    """Yields the code of all functions of a module, of its classes and inside other functions too."""
+    pending = [value for value in module.values() if getattr(value, "__module__", None) == module["__name__"]]
+    while pending:
+        value = pending.pop()
+        if isinstance(value, CodeType):
+            yield value
+            pending += [constant for constant in value.co_consts if isinstance(constant, CodeType)]
+        elif isinstance(value, type):
+            pending += vars(value).values()
+        # What a decorator of another package puts around ours is not our code.
+        elif isinstance(value, FunctionType) and value.__globals__ is module:
+            pending.append(value.__code__)
+        else:
+            pending += filter(None, (getattr(value, name, None) for name in ("__wrapped__", "fget", "func")))

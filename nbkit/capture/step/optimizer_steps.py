@@ -35,14 +35,22 @@ class OptimizerSteps:
         self.ranges = 0
 
     def install(self) -> None:
+        self.resume()
+
+    def remove(self) -> None:
+        while self.running:
+            self._finish()
+        self.pause()
+
+    def resume(self) -> None:
+        """Sees steps that begin from here on."""
         self.handles = [
             register_optimizer_step_pre_hook(self._begin),
             register_optimizer_step_post_hook(self._end),
         ]
 
-    def remove(self) -> None:
-        while self.running:
-            self._finish()
+    def pause(self) -> None:
+        """Sees no step until resume(); one that runs goes on."""
         for handle in self.handles:
             handle.remove()
         self.handles = []

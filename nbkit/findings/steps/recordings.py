@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 import numpy as np
 import pandas as pd
 
+from nbkit.findings.bad_values import never_scaled
+from nbkit.findings.causes import read_evidence
 from nbkit.findings.finding import Finding, findings_frame
 from nbkit.schema import FINDINGS
 
@@ -29,7 +31,7 @@ class RecordedSteps:
     others: list[Finding] = field(default_factory=list)
 
 
-def findings_of_steps(recorded: Iterable[RecordedSteps], about_steps: Iterable[Finding]) -> pd.DataFrame:
+def findings_of_steps(recorded: Iterable[RecordedSteps], about_steps: Sequence[Finding]) -> pd.DataFrame:
     """Returns the findings of all recordings, each once, with the numbers of the script's steps.
 
     The op_ids of the first recording stay; of others the evidence names the recording that they belong to.
@@ -40,11 +42,12 @@ def findings_of_steps(recorded: Iterable[RecordedSteps], about_steps: Iterable[F
         if number:
             findings = findings.assign(
                 op_id=pd.Series(pd.NA, findings.index, "Int64"),
-                evidence=[json.dumps({"recording": one.name, **_read(text)}) for text in findings["evidence"]],
+                evidence=[json.dumps({"recording": one.name, **read_evidence(text)}) for text in findings["evidence"]],
             )
         parts += [findings_frame(one.others), findings]
     together = pd.concat([part for part in parts if len(part)] or parts[:1], ignore_index=True)
-    return FINDINGS.check(together[~together.duplicated(SAME)].reset_index(drop=True))
+    found = FINDINGS.check(together[~together.duplicated(SAME)].reset_index(drop=True))
+    return never_scaled(found) if any(one.rule == "skipped_step" for one in about_steps) else found
 
 
 def _steps(recorded: RecordedSteps) -> np.ndarray:
@@ -57,11 +60,3 @@ def _steps(recorded: RecordedSteps) -> np.ndarray:
         at = np.searchsorted(recorded.begins, starts, side="right") - 1
         steps[has_op] = np.asarray(recorded.steps)[np.clip(at, 0, None)]
     return steps
-
-
-def _read(evidence: object) -> dict[str, object]:
-    try:
-        read = json.loads(str(evidence))
-    except ValueError:
-        return {}
-    return read if isinstance(read, dict) else {}

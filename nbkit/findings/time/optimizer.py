@@ -1,4 +1,4 @@
-"""Finds optimizers that update one parameter at a time."""
+"""Finds optimizers that update one parameter at a time, or go over all of them in several passes."""
 
 import re
 
@@ -14,11 +14,13 @@ FUSED = ("SGD", "Adam", "AdamW", "Adagrad")
 FOREACH = (*FUSED, "NAdam", "RAdam", "RMSprop", "Adadelta", "Adamax", "ASGD", "Rprop")
 MANY_OPS = 200
 LEAST_SHARE = 0.1
+# From here on several passes over few large parameters are worth a word.
+LARGE_SHARE = 0.3
 GROUPED = re.compile(r"aten\._(foreach|fused|amp_foreach)_\w+")
 
 
 def single_tensor_optimizers(step: TimedStep) -> list[Finding]:
-    """Returns a finding for each optimizer whose step runs many ops of one tensor each."""
+    """Returns a finding for each optimizer whose step runs many ops of one tensor each, or much time in unfused ops."""
     called = step.ops.loc[step.ops["level"] == "api", "op"].dropna().unique()
     names = [name for name in called if (match := STEP.fullmatch(name)) and match[1] in FOREACH]
     grouped = [name for name in step.kinds if GROUPED.match(name)] if names else []
@@ -29,17 +31,24 @@ def single_tensor_optimizers(step: TimedStep) -> list[Finding]:
         rows = np.flatnonzero(step.names == name)
         inside = step.below(rows)
         ops, time_us = int((step.is_outer & inside).sum()), float(step.total_us[rows].sum())
-        if ops / len(rows) < MANY_OPS or (is_grouped & inside).any() or not step.is_much(time_us, LEAST_SHARE):
+        many = ops / len(rows) >= MANY_OPS and not (is_grouped & inside).any()
+        passes = kind in FUSED and ops > len(rows) and not any("_fused_" in name for name in _names(step, inside))
+        if not (many or passes) or not step.is_much(time_us, LEAST_SHARE if many else LARGE_SHARE):
             continue
         gain = saving(step.measure, [(_case(step, kind, inside, len(rows)), time_us)])
         if (saved := step.saved(gain, time_us)) is None:
             continue
-        how = "fused=True, or foreach=True" if kind in FUSED else "foreach=True"
         steps = "1 step" if len(rows) == 1 else f"{len(rows):,} steps"
-        message = f"{kind} updates one parameter at a time: {ops:,} ops in {steps}, {step.share(time_us)}{saved}"
-        advice = f"Give torch.optim.{kind} {how}: it then updates many parameters in one call."
+        does = "updates one parameter at a time" if many else "goes over its parameters in several passes"
+        message = f"{kind} {does}: {ops:,} ops in {steps}, {step.share(time_us)}{saved}"
+        how = "fused=True): one call updates" if kind in FUSED else "foreach=True): one call of each kind updates"
+        advice = f"Use {kind}(..., {how} many parameters."
         findings.append(step.finding(Finding("optimizer", "hint", message, advice, effect_us=time_us), rows))
     return findings
+
+
+def _names(step: TimedStep, inside: Flags) -> set[str]:
+    return {step.kinds[code] for code in np.unique(step.codes[inside & step.is_outer])}
 
 
 def _case(step: TimedStep, kind: str, inside: Flags, steps: int) -> OptimizerCase | None:

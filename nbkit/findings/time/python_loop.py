@@ -20,7 +20,7 @@ def module_loops(step: TimedStep) -> list[Finding]:
     """Returns a finding for each module that is called many times within one call of the module around it."""
     findings: list[Finding] = []
     rows = np.flatnonzero((step.ops["level"] == "module").to_numpy(bool) & step.in_phase("forward"))
-    around = _module_around(step)
+    around = module_around(step)
     keys = step.ops[["model", "module"]].iloc[rows].assign(around=around[rows])
     looped = []
     for index in keys[keys["around"] >= 0].groupby(["model", "module", "around"], sort=False).groups.values():
@@ -57,7 +57,7 @@ def _finding(step: TimedStep, module: str, parts: list[Ints], time_us: float) ->
     return replace(finding, source=source, source_text=step.texts.get(source))
 
 
-def _module_around(step: TimedStep) -> Ints:
+def module_around(step: TimedStep) -> Ints:
     """Returns the row of the module call around each row, -1 where there is none."""
     is_module = np.append((step.ops["level"] == "module").to_numpy(bool), True)  # the last stands for "none"
     above = step.parent.copy()

@@ -8,6 +8,7 @@ from nbkit.findings.finding import Finding, findings_frame, line_texts
 from nbkit.findings.time.attention import attention
 from nbkit.findings.time.cases import Measure
 from nbkit.findings.time.copies import copies
+from nbkit.findings.time.line_loops import line_loops
 from nbkit.findings.time.losses import losses
 from nbkit.findings.time.norms import norms
 from nbkit.findings.time.optimizer import single_tensor_optimizers
@@ -25,6 +26,7 @@ RULES: tuple[Callable[[TimedStep], list[Finding]], ...] = (
     norms,
     losses,
     module_loops,
+    line_loops,
     single_tensor_optimizers,
 )
 

@@ -9,12 +9,16 @@ from nbkit.schema.findings import SEVERITIES
 from nbkit.trace.trace import Trace
 from nbkit.views.brief.entry import LONGEST, Entry, entries, has_steps
 from nbkit.views.brief.looks import JUDGES, LOOKS, Look, seen_values
+from nbkit.views.brief.next_steps import left_to_look_at, next_steps
 from nbkit.views.statements.against import against_tone, against_words
 from nbkit.views.statements.alignment import alignment_tone, alignment_words
 from nbkit.views.statements.cost import cost_words
 from nbkit.views.statements.memory import snapshot_words
-from nbkit.views.statements.operators import operator_words
+from nbkit.views.statements.operators import bisection_words, operator_words
+from nbkit.views.statements.recorded import recorded_words
 from nbkit.views.statements.statement import Tone, Words
+from nbkit.views.statements.step import step_words
+from nbkit.views.statements.time import time_words
 from nbkit.views.summary.facts import facts
 from nbkit.views.summary.names import shown
 from nbkit.views.summary.once import once_per_view
@@ -46,8 +50,8 @@ class Brief:
     """Holds what a trace says first.
 
     `ran` is a line on the recording and `incomplete` why it ended early, null if it did not. `verdict` holds sentences,
-    none where nothing was judged, `entries` the findings, the worst first, `missing` what nobody has looked at, and
-    `limits` what an audit of a script could not do, or that opcheck saw one step alone.
+    where nothing was judged one on what was recorded, `entries` the findings, the worst first, `missing` what nobody
+    has looked at, and `limits` what an audit of a script could not do, or that opcheck saw one step alone.
     """
 
     ran: str
@@ -60,8 +64,8 @@ class Brief:
 
     @property
     def not_looked_at(self) -> str:
-        """Returns the line on what nobody has looked at, and what would; first what an audit of a script could not."""
-        return " ".join(filter(None, (*self.limits, not_looked_at(self.missing))))
+        """Returns the line on what to look at next; first what an audit of a script could not."""
+        return " ".join(filter(None, (*self.limits, next_steps(self.missing))))
 
 
 @once_per_view
@@ -73,13 +77,14 @@ def brief_of(trace: Trace) -> Brief:
     own = str(trace.meta.get("verb"))
     was_run = own != "opcost" and any(len(trace.frames.get(name, ())) for name in ("ops", "steps"))
     unseen = [look for look in LOOKS if results[look.verb] is None]
+    nothing: list[Words] = [(look.nothing,) for look in unseen if look.verb == own]
     return Brief(
         _what_ran(trace),
         facts(trace).incomplete,
-        (*verdict, *((look.nothing,) for look in unseen if look.verb == own)),
+        (*verdict, *nothing) or tuple(recorded_words(trace)),
         tone,
         tuple(found),
-        tuple(look for look in unseen if look.verb != own and look.is_usual) if was_run else (),
+        left_to_look_at(trace, [look for look in unseen if was_run and look.verb != own and look.is_usual]),
         (*(shown(str(limit), LONGEST) for limit in trace.meta.get("limits", [])), *_later_steps(trace, found)),
     )
 
@@ -91,12 +96,6 @@ def _later_steps(trace: Trace, found: Sequence[Entry]) -> tuple[str, ...]:
         return ()
     is_training = (trace.frames.get("ops", OPS.frame())["phase"] == "backward").any()
     return (LATER_STEPS,) if is_training and not has_steps(trace) else ()
-
-
-def not_looked_at(looks: Sequence[Look]) -> str:
-    """Returns the line on what nobody has looked at, and what would; empty for nothing."""
-    questions = "; ".join(f"{look.question} (use nbkit.{look.verb})" for look in looks)
-    return f"Not looked at: {questions}." if questions else ""
 
 
 def left_out(count: int) -> str:
@@ -115,12 +114,14 @@ def _verdict(trace: Trace, found: Sequence[Entry], results: dict[str, str]) -> t
 
     Whether the step agrees with another run stands before all: who names one asks that.
     """
-    asked, seen, tone = against_words(trace), *seen_values(trace)
+    asked, (seen, tone) = [*bisection_words(trace), *against_words(trace)], seen_values(trace)
     agrees = against_tone(trace)
     said: list[Words] = [
+        *time_words(trace),
         *alignment_words(trace),
         *((text,) for text in results.values() if text),
         *seen,
+        *step_words(trace),
         *cost_words(trace),
         *snapshot_words(trace),
         *operator_words(trace),
@@ -138,8 +139,14 @@ def _verdict(trace: Trace, found: Sequence[Entry], results: dict[str, str]) -> t
 
 
 def counted(found: Sequence[Entry]) -> list[Words]:
-    """Returns the sentence that counts findings by severity; none without findings."""
+    """Returns the sentence that counts causes by severity, and what follows from them; none without findings."""
     counts = [(severity, sum(entry.severity == severity for entry in found)) for severity in SEVERITIES]
-    text = ", ".join(units.counted(number, severity) for severity, number in counts if number)
+    texts = [units.counted(number, severity) for severity, number in counts if number]
+    if following := sum(entry.consequences for entry in found):
+        hints = texts[len(texts) - (counts[-1][1] > 0) :]
+        wrong = texts[: len(texts) - len(hints)]
+        causes = sum(number for severity, number in counts if severity != "hint")
+        many = [f"{units.counted(causes, 'cause')} ({', '.join(wrong)})"] if len(wrong) > 1 else wrong
+        return [(f"{', '.join([*many, units.counted(following, 'consequence'), *hints])}.",)]
     order = ", the worst first" if len(found) > 1 else ""
-    return [(f"{text}{order}.",)] if text else []
+    return [(f"{', '.join(texts)}{order}.",)] if texts else []

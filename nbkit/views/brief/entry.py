@@ -1,17 +1,19 @@
-"""Entry words a finding: what is so, where it is, what to do. Every view and report shows these words."""
+"""Entry words a cause: what is so, where it is, what follows, what to do. Every view and report shows these words."""
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
 
 from nbkit import units
+from nbkit.findings.causes import FOLLOWS, SAME_OP, causes_of, read_evidence
 from nbkit.findings.finding import calls_of
 from nbkit.schema import FINDINGS, OPS
 from nbkit.schema.findings import SEVERITIES
 from nbkit.trace.trace import Trace
-from nbkit.views.summary.names import shown
+from nbkit.views.brief.consequences import consequences_text
+from nbkit.views.summary.names import short_paths, shown
 
 # Of a line, such as the names of many parameters.
 LONGEST = 500
@@ -19,7 +21,10 @@ LONGEST = 500
 
 @dataclass(frozen=True)
 class Entry:
-    """Words a finding; `where` may be empty, `op_id` is null where it is about no op. `row` is the finding itself."""
+    """Words a finding; `where` may be empty, `op_id` is null where it is about no op. `row` is the finding itself.
+
+    `follows` words the findings that go back to it, empty without any; `consequences` counts them.
+    """
 
     severity: str
     rule: str
@@ -28,17 +33,31 @@ class Entry:
     advice: str
     op_id: int | None
     row: dict[Hashable, Any]
+    follows: str = ""
+    consequences: int = 0
 
 
 def entries(trace: Trace) -> list[Entry]:
-    """Returns the findings of a trace, the worst first."""
-    findings = ranked(FINDINGS.check(trace.frames.get("findings", FINDINGS.frame())))
+    """Returns the causes among the findings of a trace, the worst first, each with what follows from it."""
+    findings = FINDINGS.check(trace.frames.get("findings", FINDINGS.frame())).reset_index(drop=True)
+    if findings.empty:
+        return []
     with_step = has_steps(trace)
-    return [_entry(row, with_step=with_step) for row in findings.to_dict("records")]
+    links = causes_of(findings)
+    of_cause = dict(tuple(links.groupby("cause")))
+    # A cause is as severe as the worst that comes of it.
+    groups = links["cause"].fillna(pd.Series(findings.index)).astype("int64")
+    worst = findings["severity"].map(severity_rank).groupby(groups).idxmin()
+    causes = ranked(findings.loc[worst.index].assign(severity=findings["severity"].loc[worst].array))
+    return [
+        _entry(row, findings.loc[of.index], of["relation"].tolist(), with_step=with_step)
+        for at, row in zip(causes.index, causes.to_dict("records"), strict=True)
+        for of in [of_cause.get(at, links[:0])]
+    ]
 
 
 def ranked(findings: pd.DataFrame) -> pd.DataFrame:
-    """Returns findings, errors first, then by the time or memory that they take; else in the order of their ops.
+    """Returns findings, errors first, then by the time or memory that they take, then by step and op.
 
     Hints at what may be wrong stand before those at what could be saved, which have an effect.
     """
@@ -48,6 +67,7 @@ def ranked(findings: pd.DataFrame) -> pd.DataFrame:
             "saves": (findings["severity"] == "hint") & findings[["effect_us", "effect_bytes"]].notna().any(axis=1),
             "effect_us": -findings["effect_us"].fillna(0.0),
             "effect_bytes": -findings["effect_bytes"].astype("float64").fillna(0.0),
+            "step": findings["step"],
         }
     )
     return findings.loc[keys.sort_values([*keys], kind="stable").index]
@@ -64,16 +84,20 @@ def has_steps(trace: Trace) -> bool:
     return len({*ops["step"][ops["phase"] == "backward"], *findings["step"]}) > 1
 
 
-def _entry(row: dict[Hashable, Any], *, with_step: bool) -> Entry:
+def _entry(row: dict[Hashable, Any], of: pd.DataFrame, relations: Sequence[str], *, with_step: bool) -> Entry:
     what = f"{_what(row)}.{_effect(row)}"
+    if SAME_OP in relations:
+        what = f"{row['op']}: {read_evidence(row['evidence'])['of_op']}. Worst: {row['message']}."
     return Entry(
         str(row["severity"]),
         shown(str(row["rule"])),
-        shown(what, LONGEST),
-        shown(_where(row, with_step=with_step), LONGEST),
+        shown(short_paths(what), LONGEST),
+        shown(short_paths(_where(row, with_step=with_step)), LONGEST),
         shown(str(row["advice"]), LONGEST),
         None if pd.isna(row["op_id"]) else int(row["op_id"]),
         row,
+        shown(consequences_text(of.to_dict("records"), relations), LONGEST),
+        relations.count(FOLLOWS),
     )
 
 

@@ -12,20 +12,22 @@ from nbkit.numerics.noise_ratio import HARMLESS
 from nbkit.schema import DIFFS, PARAMETERS, STABILITY, TENSORS
 from nbkit.trace.trace import Trace
 from nbkit.views.statements.statement import Tone, Words, op_link
-from nbkit.views.summary.names import shown, shown_module
+from nbkit.views.summary.names import short_paths, shown, shown_module
 
 MOST_MODELS = 5
+LONGEST = 300
 
 
 @dataclass(frozen=True)
 class Look:
     """Describes what can be looked at, and by which verb.
 
-    `result` says how much was looked at and what came of it, null where it was not; `nothing` says so of a trace by
-    the verb itself. What is not usual is not missed where nobody looked.
+    `short` is the question in a word. `result` says how much was looked at and what came of it, null where it was not;
+    `nothing` says so of a trace by the verb itself. What is not usual is not missed where nobody looked.
     """
 
     question: str
+    short: str
     verb: str
     result: Callable[[Trace], str | None]
     nothing: str
@@ -63,9 +65,10 @@ def _differences(trace: Trace) -> str | None:
     tensors, reference = units.counted(len(compared), "compared tensor"), shown(str(trace.meta.get("reference", "cpu")))
     wrong = compared[~compared["status"].isin(HARMLESS)]
     if trace.meta.get("reference") == "captured bits":
-        return f"{tensors}: {units.count(len(compared) - len(wrong))} with the captured bits, form and memory."
+        same = len(compared) - len(wrong)
+        return f"{tensors}: {_share(same, len(compared))} with the captured bits, form and memory."
     if not len(wrong):
-        text = f"{tensors}: none is further from {reference} than rounding allows."
+        text = f"{tensors}: {_precise(compared, reference)}"
         off = off_without_fault(trace.meta)
         against = shown(str(trace.meta.get("against")))
         return (
@@ -74,6 +77,23 @@ def _differences(trace: Trace) -> str | None:
     failed = ", or could not be compared" if (wrong["status"] == "failed").any() else ""
     differ = "differs" if len(wrong) == 1 else "differ"
     return f"{units.count(len(wrong))} of {tensors} {differ} from {reference} by more than rounding allows{failed}."
+
+
+def _precise(compared: pd.DataFrame, reference: str) -> str:
+    """Says how near right results are to the reference: those of fewer bits than their dtype has are told apart."""
+    reduced = compared[compared["status"] == "reduced"]
+    if reduced.empty:
+        return f"none is further from {reference} than rounding allows."
+    worst = reduced.iloc[int(reduced["noise_ratio"].fillna(0).to_numpy().argmax())]
+    others = f" and {units.counted(len(reduced) - 1, 'other')}" if len(reduced) > 1 else ""
+    have = "result has" if len(reduced) == 1 else "results have"
+    near = units.count(len(compared) - len(reduced))
+    why = f": {shown(worst['message'], LONGEST)}" if isinstance(worst["message"], str) else ""
+    return (
+        f"{near} are as near to {reference} as rounding allows. {units.count(len(reduced))} {have} less precision than "
+        f"the dtype (reduced): {shown(str(worst['op']))}, {worst['noise_ratio']:.3g}x the rounding error{others}; not "
+        f"counted as an error{why}."
+    )
 
 
 def _training(trace: Trace) -> str | None:
@@ -124,12 +144,13 @@ def _share(count: int, whole: int) -> str:
 
 
 def _times(trace: Trace) -> str | None:
-    # The step itself is always a row.
+    # Where the time goes is a statement of its own. The step itself is always a row.
     is_timed = trace.meta.get("verb") == "optime" and len(trace.frames.get("ops", ())) > 1
+    if "step" in trace.meta:
+        return ""
     if not is_timed and "optime" not in _recorded_too(trace):
         return None
-    has_hints = "findings" in trace.frames and trace.findings["effect_us"].notna().any()
-    return "" if has_hints else "Nothing was found that would save much time."
+    return ""
 
 
 def _stability(trace: Trace) -> str | None:
@@ -140,21 +161,33 @@ def _stability(trace: Trace) -> str | None:
     calls = units.counted(len(stability), "call")
     differ = int((stability["run_to_run"] == "differs").sum())
     if not differ:
-        return f"{calls} run again: each gave the same bits from the same inputs."
+        return f"{calls} run again: each gave the same bits from the same inputs.{_other_bits(stability)}"
     return f"{units.count(differ)} of {calls} gave other bits from the same inputs."
 
 
+def _other_bits(stability: pd.DataFrame) -> str:
+    """Says how far results are off in another batch, with other threads or strides, which is rounding."""
+    rows = stability[stability["max_ulp"] > 0]
+    if rows.empty:
+        return ""
+    worst = rows.iloc[int(rows["max_difference_fraction"].fillna(-1).to_numpy().argmax())]
+    far = worst["max_difference_fraction"]
+    by = "" if pd.isna(far) else f", by up to {far:.2g} of the largest element ({shown(str(worst['op']))})"
+    return f" With another batch, other threads or strides the bits of {units.counted(len(rows), 'call')} change{by}."
+
+
 LOOKS = (
-    Look("NaN, Inf and lost precision", "opcheck", _values, "Not checked: no result was examined."),
-    Look("results against a reference", "opdiff", _differences, "Not compared: no tensor was compared."),
+    Look("NaN, Inf and lost precision", "NaN", "opcheck", _values, "Not checked: no result was examined."),
+    Look("results against a reference", "kernels", "opdiff", _differences, "Not compared: no tensor was compared."),
     Look(
         "parameters, gradients and dataflow of training",
+        "gradients",
         "opaudit",
         _training,
         "Not audited: no module ran in the recording, so that there is no parameter to look at.",
     ),
-    Look("bits from run to run", "opstable", _stability, "Not run again: no call was.", is_usual=False),
-    Look("where the time goes", "optime", _times, "Not timed: no op ran."),
+    Look("bits from run to run", "bits", "opstable", _stability, "Not run again: no call was.", is_usual=False),
+    Look("where the time goes", "time", "optime", _times, "Not timed: no op ran."),
 )
 # A timing that finds nothing to save does not say that the step is right.
 JUDGES = ("opcheck", "opdiff", "opaudit", "opstable")
@@ -178,7 +211,11 @@ def seen_values(trace: Trace) -> tuple[list[Words], Tone]:
 def _seen(trace: Trace, counts: NonFinite, results: str) -> list[Words]:
     kinds = (("NaN", counts.nan_count, counts.first_nan_op), ("Inf", counts.inf_count, counts.first_inf_op))
     return [
-        (f"{units.count(number)} of {results} hold {name}, first that of ", *_op_words(trace, first), ".")
+        (
+            f"{units.count(number)} of {results} hold{'s' if number == 1 else ''} {name}, first that of ",
+            *_op_words(trace, first),
+            ".",
+        )
         for name, number, first in kinds
         if first is not None
     ]
@@ -188,5 +225,5 @@ def _op_words(trace: Trace, op_id: int) -> Words:
     """Words an op as a link, with its module, phase and line."""
     op, module, phase, source = (trace.ops[name].iloc[op_id] for name in ("op", "module", "phase", "source"))
     where = f"in {shown_module(None, module)}" if isinstance(module, str) else "outside modules"
-    line = f" ({shown(source)})" if isinstance(source, str) else ""
+    line = f" ({shown(short_paths(source))})" if isinstance(source, str) else ""
     return op_link(shown(op), op_id), f" {where}, {shown(phase)}{line}"

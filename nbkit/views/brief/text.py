@@ -58,11 +58,11 @@ def brief_object(brief: Brief, count: int) -> dict[str, Any]:
 
 
 def brief_lines(brief: Brief, count: int, width: int) -> list[str]:
-    """Writes what a summary says below its first line, in lines of `width` characters: at most `count` findings."""
+    """Writes what a summary says first, in lines of `width` characters: at most `count` findings."""
     parts = [_verdict(brief)]
     parts += [_plain_entry(number, entry) for number, entry in enumerate(brief.entries[:count], start=1)]
     parts += [left_out(len(brief.entries) - count), brief.not_looked_at]
-    return [line for part in parts if part for line in ["", *_wrapped(part, width)]]
+    return [line for part in parts if part for line in [*_wrapped(part, width), ""]]
 
 
 def _wrapped(part: str, width: int) -> list[str]:
@@ -82,8 +82,8 @@ def _fitted(brief: Brief, tokens: int, entry_text: Callable[[int, Entry], str], 
     texts = [entry_text(number, entry) for number, entry in enumerate(brief.entries, start=1)]
     kept = _kept(brief, tokens, texts)
     incomplete = f"Incomplete: {brief.incomplete.removesuffix('.')}." if brief.incomplete else ""
-    head = [f"{brief.ran} {incomplete}".rstrip(), _verdict(brief)]
-    tail = [left_out(len(texts) - kept), brief.not_looked_at]
+    head = [incomplete, _verdict(brief)]
+    tail = [left_out(len(texts) - kept), brief.not_looked_at, brief.ran]
     return "\n\n".join([*map(escaped, filter(None, head)), *texts[:kept], *map(escaped, filter(None, tail))])
 
 
@@ -99,15 +99,16 @@ def _verdict(brief: Brief) -> str:
 
 
 def _plain_entry(number: int, entry: Entry) -> str:
-    """Writes a finding in three lines: what is so, where it is, what to do."""
-    lines = [f"{number}. {entry.severity}, {entry.rule}: {entry.what}", entry.where, entry.advice]
+    """Writes a finding in lines: what is so, where it is, what follows, what to do."""
+    lines = [f"{number}. {entry.severity}, {entry.rule}: {entry.what}", entry.where, entry.follows, entry.advice]
     return f"\n{INDENT}".join(line for line in lines if line)
 
 
 def _markdown_entry(number: int, entry: Entry) -> str:
     first = f"{number}. **{entry.severity}**, `{entry.rule}`: {_escaped(entry.what)}"
     # Two spaces end a line.
-    return f"  \n{INDENT}".join(line for line in [first, _escaped(entry.where), _escaped(entry.advice)] if line)
+    rest = [_escaped(text) for text in (entry.where, entry.follows, entry.advice) if text]
+    return f"  \n{INDENT}".join([first, *rest])
 
 
 def _escaped(text: str) -> str:
@@ -121,4 +122,5 @@ def _escaped(text: str) -> str:
 def _facts(entry: Entry) -> dict[str, Any]:
     values = {name: None if units.is_null(value := entry.row[name]) else value for name in PLAIN}
     texts = {name: shown(value, 2000) if isinstance(value, str) else value for name, value in values.items()}
-    return {**texts, "calls": calls_of(entry.row["evidence"])}
+    follows = {"consequences": entry.consequences, "follows": entry.follows} if entry.follows else {}
+    return {**texts, "calls": calls_of(entry.row["evidence"]), **follows}

@@ -21,6 +21,8 @@ from nbkit.views.summary.names import shown
 NAME_LIMIT, ATTRIBUTES_LIMIT = 400, 4000
 SIDES = ("left", "right")
 COMPARED = ("level", "relation", "message")
+# Figures of how a graph's step was recorded, which say nothing of the graph.
+OF_RECORDING = ("overhead", "recorder")
 # The id of a row is its place.
 OWN_IDS = {"nodes": "node_id", "parts": "part_id"}
 
@@ -44,7 +46,7 @@ def graph_data(trace: Trace) -> bytes:
             "title": known.title,
             "name": model_name(trace),
             "incomplete": known.incomplete,
-            "figures": [list(figure) for figure in known.figures],
+            "figures": [list(figure) for figure in known.figures if figure[0] not in OF_RECORDING],
             "notes": list(known.notes),
             "graphs": nodes["graph"].unique().tolist(),
             "trees": trees,

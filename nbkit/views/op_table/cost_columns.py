@@ -70,7 +70,9 @@ def cost_overview() -> dict[str, Any]:
 
 
 def cost_phases(trace: Trace) -> list[dict[str, Any]]:
-    """Returns what the header says of each phase: its aten ops and their FLOPs."""
+    """Returns what the header says of each phase: its aten ops and their FLOPs; nothing of a step that stopped."""
+    if not trace.complete:
+        return []
     phases = op_totals(trace).groupby("phase", sort=False)["flops"].agg(["size", "sum"])
     return [
         {"phase": shown(str(phase)), "calls": units.count(calls), "time": units.flops(flops), "us": flops}

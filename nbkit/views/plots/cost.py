@@ -71,7 +71,7 @@ def plot_cost(
     shared = {
         "ids": [WHOLE, *rows["node_id"].astype(str)],
         "parents": ["", *(WHOLE if pd.isna(parent) else str(int(parent)) for parent in rows["parent_id"])],
-        "labels": ["step", *map(without_markup, rows["label"])],
+        "labels": ["step" if trace.complete else "until it stopped", *map(without_markup, rows["label"])],
         "values": [whole, *rows["value"]],
         "branchvalues": "total",
         "text": [written(whole), *(f"{written(value)}, {units.share(value / whole)}" for value in rows["value"])],
@@ -84,7 +84,7 @@ def plot_cost(
         boxes = graph_objects.Treemap(**shared, textinfo="label+text", tiling_pad=2, pathbar_visible=False)
     else:
         boxes = graph_objects.Sunburst(**shared, textinfo="label", insidetextorientation="radial", leaf_opacity=1.0)
-    figure = live_figure([boxes], _title(title, written(whole)), 520, "")
+    figure = live_figure([boxes], _title(trace, title, written(whole)), 520, "")
     if shape == "treemap":
         # What would have to be smaller to fit its box is not written, but has a tooltip.
         figure.update_layout(uniformtext={"minsize": 10, "mode": "hide"})
@@ -100,7 +100,7 @@ def draw_cost(trace: Trace, by: By = "flops", *, fold: bool = True) -> "Figure":
     rows, whole = _rows(trace, by, fold)
     depth = int(rows["depth"].max()) + 1 if len(rows) else 1
     title, written = AMOUNTS[by]
-    text = _title(title, written(whole if len(rows) else 0))
+    text = _title(trace, title, written(whole if len(rows) else 0))
     figure, axes = static_figure(text, 0.7 + ROW * depth, "", WIDTH)
     for row, (_, left) in zip(list[Any](rows.itertuples(index=False)), _places(rows), strict=True):
         axes.barh(row.depth, row.value, 0.92, left, color=row.color, alpha=ALPHA, edgecolor="white", linewidth=0.4)
@@ -117,8 +117,8 @@ def draw_cost(trace: Trace, by: By = "flops", *, fold: bool = True) -> "Figure":
     return figure
 
 
-def _title(title: str, whole: str) -> str:
-    return f"{title} by module and op: {whole}"
+def _title(trace: Trace, title: str, whole: str) -> str:
+    return f"{title} by module and op{f': {whole}' if trace.complete else ', until the step stopped'}"
 
 
 def _rows(trace: Trace, by: str, fold: bool) -> tuple[pd.DataFrame, float]:

@@ -3,7 +3,7 @@
 import re
 from typing import TYPE_CHECKING
 
-from nbkit.analysis.cost.op_totals import has_costs
+from nbkit.analysis.cost.op_totals import has_whole_costs
 from nbkit.trace.trace import Trace
 from nbkit.views.plots.cost import draw_cost
 from nbkit.views.plots.memory import draw_memory
@@ -19,15 +19,15 @@ _NAMESPACE = re.compile(r' xmlns(:xlink)?="[^"]*"')
 
 
 def memory_picture(trace: Trace) -> str:
-    """Returns the memory of the step over its ops; empty where it is not known."""
-    if not len(trace.frames.get("memory", ())):
+    """Returns the memory of the step over its ops; empty where it is not known, or for a part of the step alone."""
+    if not trace.complete or not len(trace.frames.get("memory", ())):
         return ""
     return _figure(draw_memory(trace), "cost-memory-")
 
 
 def cost_pictures(trace: Trace) -> str:
     """Returns the memory of the step over its ops, and its FLOPs by module and op."""
-    flops = _figure(draw_cost(trace), "cost-flops-") if has_costs(trace) else ""
+    flops = _figure(draw_cost(trace), "cost-flops-") if has_whole_costs(trace) else ""
     return f'<div class="charts">{memory_picture(trace)}{flops}</div>'
 
 

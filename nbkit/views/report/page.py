@@ -3,10 +3,11 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+from nbkit import units
 from nbkit.views.panels.panel import Contents
-from nbkit.views.report.chapter import chapters
+from nbkit.views.report.chapter import Chapter, chapters
 from nbkit.views.report.front.first_screen import first_screen, worst_findings
-from nbkit.views.report.front.steps import recorded_steps
+from nbkit.views.report.front.steps import RecordedStep, recorded_steps, titles
 from nbkit.views.report.section import trace_section
 from nbkit.views.static_html.document import Body, document
 from nbkit.views.static_html.style import STYLE
@@ -31,7 +32,12 @@ def report_page(traces: Sequence[Contents], title: str | None = None) -> str:
     sections = [trace_section(chapter, on_top, has_heading=is_several) for chapter in parts]
     css = (STATIC / "report.css").read_text(encoding="utf-8")
     script = (STATIC / "report.js").read_text(encoding="utf-8")
-    title = title or (f"Report of {len(parts)} traces" if is_several else parts[0].title)
-    return document(
-        shown(title), Body(first_screen(steps, parts) + "".join(sections) + FOOTER, f"{STYLE}{css}", script)
-    )
+    body = f"<main>{first_screen(steps, parts)}{''.join(sections)}</main>{FOOTER}"
+    return document(shown(title or _title(steps, parts)), Body(body, f"{STYLE}{css}", script))
+
+
+def _title(steps: Sequence[RecordedStep], parts: Sequence[Chapter]) -> str:
+    """Returns the title of the only step, by its model; else how many steps, or traces that are none, there are."""
+    if len(steps) == 1 and (steps[0].models or steps[0].name or len(parts) > 1):
+        return titles(steps)[0]
+    return parts[0].title if len(parts) == 1 else f"Report of {units.counted(len(steps), 'recording')}"

@@ -7,7 +7,7 @@ import pandas as pd
 
 from nbkit import units
 from nbkit.analysis.cost.cost_tree import cost_tree
-from nbkit.analysis.cost.op_totals import costs_of, has_costs, op_totals
+from nbkit.analysis.cost.op_totals import costs_of, has_whole_costs, op_totals
 from nbkit.analysis.time.memory import live_at_peak, memory_peaks
 from nbkit.schema import MEMORY, SAVED, STORAGES
 from nbkit.trace.trace import Trace
@@ -50,9 +50,9 @@ LONGEST = 46
 def cost_sections(trace: Trace, count: int) -> list[Section]:
     """Returns totals by phase, the peak by kind of memory, modules and ops of most FLOPs, ops of unknown FLOPs.
 
-    Each has predicted times if a device was given.
+    Each has predicted times if a device was given. Of a step that stopped there is none: they would be of a part.
     """
-    if not has_costs(trace):
+    if not has_whole_costs(trace):
         return []
     totals = op_totals(trace)
     is_timed = bool(totals["time_us"].notna().any())
@@ -67,7 +67,7 @@ def cost_sections(trace: Trace, count: int) -> list[Section]:
 
 def costliest_calls(trace: Trace, count: int) -> str:
     """Returns an HTML table of the calls that take most time, or without predicted times have most FLOPs."""
-    if not has_costs(trace):
+    if not has_whole_costs(trace):
         return ""
     totals = op_totals(trace)
     is_timed = bool(totals["time_us"].notna().any())

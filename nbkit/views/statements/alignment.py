@@ -88,10 +88,11 @@ def _agreeing(rows: pd.DataFrame, meta: Mapping[str, Any]) -> Iterator[Words]:
             f"{known}: the values of {units.count(same)} agree, and of {units.count(other)} only statistics are known.",
         )
     else:
-        yield (
-            f"{known}: {units.count(same)} agree, and {units.count(other)} differ or have no values that are known; "
-            f"where a difference begins could not be found.",
-        )
+        differ = int((rows["mark"].eq("~") & rows["output_error"].gt(0)).sum())
+        rest = f"{units.count(other - differ)} cannot be compared (no values or NaN)"
+        parts = [f"{units.count(differ)} differ"] * bool(differ) + [rest] * (other > differ)
+        end = "where a difference begins was not found" if differ else "no difference found"
+        yield (f"{' and '.join(parts)}; {end}. {known}, and {units.count(same)} agree.",)
 
 
 def _one_sided(about: Mapping[str, Any]) -> str:
@@ -131,17 +132,29 @@ def _diverging(rows: pd.DataFrame, first: Mapping[str, Any]) -> Iterator[Words]:
     row = first.get("row")
     sides = [first.get(side) for side in SIDES]
     place = side_place(next(filter(None, sides), None))
-    message = shown(str(first.get("message") or ""), LONGEST).removesuffix(".")
     where: str | Link = place if row is None else alignment_link(place, int(row))
-    found = "They differ at " if first.get("unknown") else "They first diverge at "
-    yield found, where, f": {message}." if message else "."
-    kind = f"Kind: {shown(str(first['kind']))}; " if first.get("kind") else ""
-    yield (f"{kind}{_around(rows, row)}.",)
-    if errors := _errors(first):
-        yield (errors,)
-    for side, about in zip(SIDES, sides, strict=True):
-        if about:
-            yield (f"{side.capitalize()}: {_side(about)}.",)
+    what = _what(first)
+    yield "A difference shows at " if first.get("unknown") else "First difference: ", where, f"{what}."
+    yield (f"{_around(rows, row)}.",)
+    if details := _details(first):
+        yield (details,)
+    texts = [_side(about) if about else None for about in sides]
+    named = [("Both", texts[0])] if texts[0] == texts[1] else [*zip(("Left", "Right"), texts, strict=True)]
+    for name, text in named:
+        if text:
+            yield (f"{name}: {text}.",)
+
+
+def _what(first: Mapping[str, Any]) -> str:
+    """Says what is another one there, and by how much the result differs."""
+    if kind := first.get("kind_message"):
+        error = _figure(first.get("error"))
+        sentence = shown(str(kind), LONGEST).removesuffix(".")
+        begins = sentence.split(" ", 1)[0]
+        text = f"{begins.lower()}{sentence.removeprefix(begins)}" if begins == "The" else sentence
+        return f", {text}{f'; relative error {error}' if error else ''}"
+    message = shown(str(first.get("message") or ""), LONGEST).removesuffix(".")
+    return f": {message}" if message else ""
 
 
 def _around(rows: pd.DataFrame, row: Any) -> str:
@@ -151,22 +164,28 @@ def _around(rows: pd.DataFrame, row: Any) -> str:
     before = int(is_same.iloc[:place].sum())
     after = rows["mark"].eq("~") & (rows.index > place)
     inherited, own = int((after & classes.eq("propagated")).sum()), int((after & classes.isin(["local", "both"])).sum())
+    later = f"{units.counted(own, 'later result')} {'has a' if own == 1 else 'have'} further "
     parts = [
         f"{units.counted(before, 'result')} before it {'agrees' if before == 1 else 'agree'}",
-        f"{units.count(inherited)} after it {'inherits' if inherited == 1 else 'inherit'} the difference",
-        *([f"{units.count(own)} after it {'differs' if own == 1 else 'differ'} by more than that"] if own else []),
+        f"{units.count(inherited)} after it {'inherits' if inherited == 1 else 'inherit'} it",
+        *(
+            [f"{later}{'difference' if own == 1 else 'differences'} of {'its' if own == 1 else 'their'} own"]
+            if own
+            else []
+        ),
     ]
     return ", ".join(parts)
 
 
-def _errors(first: Mapping[str, Any]) -> str:
-    """Says how large the difference is there, and how large it was before."""
+def _details(first: Mapping[str, Any]) -> str:
+    """Names the kind, and says how large the difference was before, if there was one, and what of it begins there."""
     error, before, local = (_figure(first.get(name)) for name in ("error", "error_before", "local_error"))
-    if error is None:
-        return ""
-    text = f"The relative error is {error} there"
-    text += f", where what it reads differs by {before}" if before is not None else ""
-    return f"{text}{f'; {local} of it begins there' if local is not None and local != error else ''}."
+    parts = [
+        f"Kind: {shown(str(first['kind']))}." if first.get("kind") else "",
+        f"What it reads differs by {before}." if error and before and first["error_before"] > 0 else "",
+        f"{local} of the difference begins there." if local and local != error else "",
+    ]
+    return " ".join(filter(None, parts))
 
 
 def _figure(value: Any) -> str | None:

@@ -26,6 +26,12 @@ def operator_words(trace: Trace) -> list[Words]:
     return [*_replaced(trace), *_casts(trace)]
 
 
+def bisection_words(trace: Trace) -> list[Words]:
+    """Returns what the trials of a bisection came to, which is said before all; none for other traces."""
+    verdict = trace.meta.get("verdict") if "trials" in trace.frames else None
+    return [(shown(str(verdict), 500),)] if verdict else []
+
+
 def _replaced(trace: Trace) -> Iterator[Words]:
     replaced = trace.frames.get("replaced", REPLACED.frame())
     if not len(replaced):
@@ -43,13 +49,11 @@ def _casts(trace: Trace) -> Iterator[Words]:
     casts = casts[casts["message"].isna()]
     for dtype, of in casts.groupby("dtype", sort=False):
         count = len(of.drop_duplicates(["op_id", "position"]))
-        results, verb = units.counted(count, "result"), "was" if count == 1 else "were"
-        yield (f"{results} {verb} computed in {shown(str(dtype))} as well.",)
-        yield from _worst(of)
+        yield from _worst(of, f"Of {units.counted(count, 'result')} computed in {shown(str(dtype))} as well, that of ")
         yield from _lost(of)
 
 
-def _worst(casts: pd.DataFrame) -> Iterator[Words]:
+def _worst(casts: pd.DataFrame, which: str) -> Iterator[Words]:
     """Names the call that the loss would feel most, or, without a backward pass, the one with the largest error."""
     effects = casts["loss_change"].abs()
     if effects.max() > 0:
@@ -60,7 +64,7 @@ def _worst(casts: pd.DataFrame) -> Iterator[Words]:
         effect = f" has the largest error, {units.general(worst['error'], 3)} of its result."
     module = worst["module"]
     where = f" in {shown_module(None, module)}" if isinstance(module, str) else f" {OUTSIDE}"
-    yield "The cast of ", op_link(shown(worst["op"]), int(worst["op_id"])), f"{where}{effect}"
+    yield which, op_link(shown(worst["op"]), int(worst["op_id"])), f"{where}{effect}"
 
 
 def _lost(casts: pd.DataFrame) -> Iterator[Words]:

@@ -8,6 +8,7 @@ from weakref import WeakKeyDictionary, ref
 
 from nbkit.trace.trace import Trace
 from nbkit.views.brief.brief import brief_of
+from nbkit.views.brief.next_steps import in_session
 from nbkit.views.brief.text import TOKENS, brief_json, brief_markdown
 from nbkit.views.static_html.front_end import has_live_front_end
 from nbkit.views.static_html.static_table import static_table
@@ -21,6 +22,7 @@ BRIEF = "application/vnd.nbkit.brief+json"
 _WIDGETS: "WeakKeyDictionary[Trace, ref[Any]]" = WeakKeyDictionary()
 
 
+@in_session
 @one_view()
 def mimebundle(trace: Trace) -> tuple[dict[str, Any], dict[str, Any]]:
     """Returns HTML and text of a trace: what Jupyter shows where nobody can use a widget, or no longer can.

@@ -1,5 +1,7 @@
 """The static view of a trace: one piece of HTML without scripts that survives where no widget can."""
 
+from dataclasses import replace
+
 from nbkit.trace.trace import Trace
 from nbkit.views.brief.brief import brief_of
 from nbkit.views.brief.html import brief_html
@@ -14,8 +16,9 @@ FINDINGS = 10
 
 
 def static_table(trace: Trace) -> str:
-    """Writes HTML of facts, brief, a picture if the verb has one, totals and single calls; every name escaped."""
-    view, head = view_of(trace), facts_html(facts(trace)) + brief_html(brief_of(trace), FINDINGS)
+    """Writes HTML of brief, facts, a picture if the verb has one, totals and single calls; every name escaped."""
+    view, known = view_of(trace), replace(facts(trace), incomplete=None)
+    head = brief_html(brief_of(trace), FINDINGS) + facts_html(known)
     more = nothing_html(trace)
     if not view.is_empty(trace):
         more = view.picture(trace) + totals_tables(trace, SLOWEST) + view.calls(trace, CALLS)

@@ -2,7 +2,7 @@
 
 from html import escape
 
-from nbkit.views.summary.facts import Facts
+from nbkit.views.summary.facts import SKIPPED, Facts
 
 STYLE = """
 .nbkit-static{--fg:var(--jp-ui-font-color1,#1f2328);--bg:var(--jp-layout-color0,#fff);color:var(--fg);background:var(--bg);
@@ -38,6 +38,9 @@ margin:0 0 8px}
 .nbkit-brief code{font-family:ui-monospace,monospace;font-size:.95em;background:none;padding:0;color:inherit;
 white-space:pre-wrap;unicode-bidi:isolate}
 .nbkit-brief .nbkit-aside{opacity:.8}
+.nbkit-brief button{background:none;border:0;color:var(--jp-content-link-color,#0b62c4);cursor:pointer;font:inherit;
+padding:0;text-align:start;text-decoration:underline;text-underline-offset:3px}
+.nbkit-brief li.nbkit-chosen{background:color-mix(in srgb,var(--hint) 14%,transparent)}
 """
 
 
@@ -52,5 +55,6 @@ def facts_html(known: Facts) -> str:
     parts = [f"<p><b>{escape(known.title)}</b> · {figures}</p>"]
     if known.incomplete:
         parts.append(f'<p class="nbkit-incomplete"><b>INCOMPLETE</b> {escape(known.incomplete)}</p>')
-    parts += [f"<p>{escape(note)}</p>" for note in known.notes]
-    return "".join(parts)
+    parts += [f"<p>{escape(note)}</p>" for note in known.notes if not note.startswith(SKIPPED)]
+    skipped = "".join(f"<p>{escape(note)}</p>" for note in known.notes if note.startswith(SKIPPED))
+    return "".join(parts) + (f"<details><summary>What is not shown</summary>{skipped}</details>" if skipped else "")

@@ -29,6 +29,8 @@ LEVEL_NOUNS = {
 }
 # Frames of traces that need not have ops.
 WITHOUT_OPS = ("nodes", "stacks", "results")
+# How the notes begin that say what a verb leaves out of every step; widgets/src/shared/header.js has it, too.
+SKIPPED = "skipped "
 AUTOGRAD = r"^autograd::|Backward\d*$|AccumulateGrad$"
 PHASE_COLORS = {"forward": "#3b82f6", "backward": "#d97706", "optimizer": "#16a34a", "other": "#808080"}
 
@@ -57,7 +59,7 @@ def facts(trace: Trace) -> Facts:
     verb = str(meta.get("verb") or "trace")
     return Facts(
         title=shown(f"{verb} {name}" if name and name != verb else verb),
-        incomplete=None if trace.complete else _why_incomplete(meta.get("error")),
+        incomplete=None if trace.complete else _stopped_cost(trace) or _why_incomplete(meta.get("error")),
         figures=(
             *_graph_counts(trace),
             *_watched(trace),
@@ -191,7 +193,7 @@ def _counts(ops: pd.DataFrame) -> list[tuple[str, str]]:
 
 def _notes(meta: Mapping[str, Any]) -> list[str]:
     notes = [shown(str(note)) for note in meta.get("notes", [])]
-    notes += [shown(f"skipped {number:,}: {reason}") for reason, number in meta.get("skipped", {}).items()]
+    notes += [shown(f"{SKIPPED}{number:,}: {reason}") for reason, number in meta.get("skipped", {}).items()]
     if skipped := meta.get("skipped_lines"):
         first = skipped[0]
         reason = f": {first['reason']}" if first.get("reason") else ""
@@ -203,6 +205,20 @@ def _notes(meta: Mapping[str, Any]) -> list[str]:
         options = ", ".join(f"{option}={text}" for option, text in meta.get("filters", {}).items())
         notes.append(shown(f"left out by filters: {units.counted(int(filtered), 'op')}{options and f' ({options})'}"))
     return notes
+
+
+def _stopped_cost(trace: Trace) -> str:
+    """Says where a step stopped whose cost is counted, that the rest is unknown, and why; empty for other traces."""
+    error, count = trace.meta.get("error"), len(trace.frames.get("costs", ()))
+    if trace.meta.get("verb") != "opcost" or not isinstance(error, dict):
+        return ""
+    at = f"by {error.get('type', 'an error')}"
+    if error.get("op_id") is not None:
+        at = f"at {str(trace.ops['op'].iloc[error['op_id']]).removesuffix('.default')}"
+    where = f" ({error['source']})" if error.get("source") else ""
+    known = f" beyond the {units.counted(count, 'op')} before it" if count else ""
+    why = _why_incomplete({**error, "op_id": None, "source": None})
+    return f"{shown(f'Stopped {at}{where}: cost is unknown{known}.')} {why}"
 
 
 def _why_incomplete(error: Mapping[str, Any] | str | None) -> str:

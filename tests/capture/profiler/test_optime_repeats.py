@@ -32,13 +32,23 @@ def test_timings_are_those_of_the_samples():
     assert trace.timings["iqr_us"].tolist() == pytest.approx((quartiles[1] - quartiles[0]).tolist())
 
 
-def test_the_run_shown_is_the_one_of_median_wall_time():
+def test_times_of_calls_are_medians_over_the_runs():
     trace = nbkit.optime(warmup=1, repeats=5).run(train_step("mlp"))
-    walls = trace.samples[trace.samples["op_id"] == 0].set_index("repeat")["total_time_us"]
-    assert trace.ops["total_time_us"].iloc[0] in walls.tolist()
-    shown = walls[walls == trace.ops["total_time_us"].iloc[0]].index[0]
-    mine = trace.samples[trace.samples["repeat"] == shown]
-    assert mine["self_time_us"].tolist() == trace.ops["self_time_us"].tolist()
+    samples = trace.samples.pivot(index="op_id", columns="repeat", values="self_time_us")
+    assert trace.ops["self_time_us"].tolist() == np.median(samples.to_numpy(), axis=1).tolist()
+    assert trace.ops["self_time_us"].sum() == pytest.approx(trace.ops["total_time_us"].iloc[0])
+    assert trace.meta["wall_us"] == pytest.approx(trace.timings["median_us"].iloc[0], rel=0.05, abs=500)
+
+
+def test_calls_lie_within_their_caller_whatever_their_medians():
+    ops = nbkit.optime(warmup=1, repeats=3).run(train_step("llama")).ops
+    called = ops[ops["parent_id"].notna()]
+    around = ops.iloc[called["parent_id"].astype("int64")].reset_index(drop=True)
+    called = called.reset_index(drop=True)
+    assert (called["start_us"] >= around["start_us"] - 1e-6).all()
+    ends = [frame["start_us"] + frame["total_time_us"] for frame in (called, around)]
+    assert (ends[0] <= ends[1] + 1e-6).all()
+    assert ops["start_us"].is_monotonic_increasing
 
 
 def test_runs_that_differ_are_matched_op_by_op():

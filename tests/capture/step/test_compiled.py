@@ -6,6 +6,8 @@ from functools import partial
 import pytest
 import torch
 from torch import nn
+from torch._dynamo.callback import callback_handler
+from torch._dynamo.utils import counters
 
 import nbkit
 from nbkit.compat.torch_versions import HIDES_BACKWARD
@@ -115,6 +117,129 @@ def test_optime_has_a_row_for_the_region_and_its_ops_in_it():
     assert (forward["parent_id"], region["phase"]) == (region["op_id"], "forward")
     assert named(trace, "aten.addmm.default")["parent_id"].tolist() == [forward["op_id"]]
     assert named(trace, "CompiledFunctionBackward")["phase"].tolist() == ["backward"]
+    assert regions(trace) == 1
+
+
+class Branching(nn.Module):
+    """Asks for a value, where torch.compile breaks its graph: what runs there is looked at by dynamo."""
+
+    def __init__(self):
+        super().__init__()
+        self.first, self.norm, self.last = nn.Linear(8, 8), nn.LayerNorm(8), nn.Linear(8, 8)
+
+    def forward(self, x):
+        hidden = self.norm(torch.relu(self.first(x)))
+        return self.last(hidden + 1 if (hidden.square().sum() > 0).item() else hidden).sum()
+
+
+def with_graph_break():
+    """Returns the training step of a compiled model with a graph break, and what it changes."""
+    model, x = Branching(), torch.randn(4, 8)
+    compiled, optimizer = torch.compile(model, backend="aot_eager"), torch.optim.SGD(model.parameters(), 0.0)
+
+    def step():
+        optimizer.zero_grad()
+        loss = compiled(x)
+        loss.backward()
+        optimizer.step()
+        return bits([loss, *(parameter.grad for parameter in model.parameters())])
+
+    return step
+
+
+def compiled_optimizer():
+    """Returns a step whose optimizer is compiled, where torch's hooks of optimizers are guarded by dynamo."""
+    model, x = nn.Linear(8, 8), torch.randn(4, 8)
+    optimizer = torch.optim.SGD(model.parameters(), 0.0)
+    compiled = torch.compile(lambda: optimizer.step(), backend="aot_eager")
+
+    def step():
+        model.zero_grad()
+        loss = model(x).sum()
+        loss.backward()
+        compiled()
+        return bits([loss, *model.parameters()])
+
+    return step
+
+
+@pytest.fixture
+def compilations():
+    """Is a list with an entry for each frame that dynamo began to compile."""
+    begun = []
+    callback_handler.register_start_callback(begun.append)
+    yield begun
+    callback_handler.remove_start_callback(begun.append)
+
+
+RECORDED = {
+    "optrace": nbkit.optrace,
+    "statistics": partial(nbkit.optrace, values="stats"),
+    "threads": partial(nbkit.optrace, threads="all"),
+    "optime": nbkit.optime,
+    "memory": partial(nbkit.optime, memory=True),
+    "opcheck": nbkit.opcheck,
+    "opdiff": nbkit.opdiff,
+    "modules": partial(nbkit.opdiff, level="module"),
+    "opaudit": nbkit.opaudit,
+    "opfallback": partial(nbkit.opfallback, ops="aten.addmm"),
+    "opstable": nbkit.opstable,
+}
+
+
+@pytest.mark.parametrize("verb", RECORDED)
+def test_no_verb_compiles_behind_a_graph_break(verb, compilations):
+    step = with_graph_break()
+    bare = [step() for _ in range(3)][-1]
+    compilations.clear()
+    with RECORDED[verb]():
+        recorded = step()
+    after = step()
+    assert compilations == []
+    assert recorded == after == bare
+
+
+@pytest.mark.parametrize("verb", [partial(nbkit.opcast, "bfloat16"), partial(nbkit.opcast, "bfloat16", dry_run=True)])
+def test_a_cast_compiles_nothing(verb, compilations):
+    step = with_graph_break()
+    for _ in range(3):
+        step()
+    compilations.clear()
+    with verb():
+        step()
+    step()
+    assert compilations == []
+
+
+def test_capturing_compiles_nothing(tmp_path, compilations):
+    step = with_graph_break()
+    bare = [step() for _ in range(3)][-1]
+    compilations.clear()
+    with nbkit.opcapture(tmp_path / "calls"):
+        assert step() == bare
+    assert compilations == []
+
+
+def test_dynamo_looks_at_no_frame_of_a_recording():
+    step = with_graph_break()
+    for _ in range(3):
+        step()
+    before = counters["frames"]["total"]
+    with nbkit.optrace():
+        step()
+    assert counters["frames"]["total"] == before
+
+
+@pytest.mark.parametrize("verb", ["optrace", "statistics", "opcheck", "opdiff"])
+def test_a_compiled_optimizer_is_not_compiled_again(verb, compilations):
+    step = compiled_optimizer()
+    bare = [step() for _ in range(3)][-1]
+    compilations.clear()
+    with RECORDED[verb]() as trace:
+        recorded = step()
+    after = step()
+    assert compilations == []
+    assert recorded == after == bare
     assert regions(trace) == 1
 
 

@@ -93,12 +93,10 @@ def test_copies_of_a_line_count_with_their_backward_pass() -> None:
 
 
 def test_advice_names_what_the_optimizer_can_do() -> None:
-    for name, how in [("AdamW", "fused=True, or foreach=True"), ("RMSprop", "foreach=True")]:
+    for name, how in [("AdamW", "fused=True): one call"), ("RMSprop", "foreach=True): one call of each kind")]:
         call = {"level": "api", "op": f"torch.optim.{name}.step", "phase": "optimizer", "total_time_us": 2_000.0}
         table = time_findings(frames(call, *[{"phase": "optimizer", "parent_id": 1}] * 200))
-        assert table["advice"].tolist() == [
-            f"Give torch.optim.{name} {how}: it then updates many parameters in one call."
-        ]
+        assert table["advice"].tolist() == [f"Use {name}(..., {how} updates many parameters."]
 
 
 def test_reads_on_a_cpu_are_told_where_they_take_time_or_are_very_many() -> None:

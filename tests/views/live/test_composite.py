@@ -65,4 +65,4 @@ def test_a_message_to_no_part_is_not_answered(widget, sent) -> None:
 def test_it_has_the_static_views_of_the_trace(widget) -> None:
     data, _ = widget._repr_mimebundle_()
     assert "<svg" in data["text/html"]
-    assert data["text/plain"].startswith("optime")
+    assert "\n\noptime: " in data["text/plain"]

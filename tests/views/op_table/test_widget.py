@@ -46,7 +46,7 @@ def test_alone_it_shows_the_widget_with_its_text_and_html_twins() -> None:
     table = OpTable(small_trace(name="step"))
     data, _ = table._repr_mimebundle_()
     assert data["application/vnd.jupyter.widget-view+json"]["model_id"] == table.model_id
-    assert data["text/plain"].startswith("optrace step: 8 ops")
+    assert data["text/plain"].startswith("6 ops in 2 modules, 64 parameters.")
     assert "<caption>Slowest ops</caption>" in data["text/html"]
 
 

@@ -17,7 +17,7 @@ from tests.support.fakes import make_ops, make_trace, small_trace
 def test_the_file_is_where_it_was_asked_for(tmp_path) -> None:
     path = nbkit.opreport(small_trace(name="step"), path=str(tmp_path / "new/report.html"))
     assert path == tmp_path / "new/report.html"
-    assert "<h1>optrace step</h1>" in path.read_text(encoding="utf-8")
+    assert "<h1>step, Net</h1>" in path.read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(

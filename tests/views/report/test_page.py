@@ -21,7 +21,7 @@ def page(*traces, **settings) -> str:
 
 def test_one_trace_gives_the_page_its_name_and_has_summary_charts_and_tables() -> None:
     text = page(small_trace(name="step"))
-    assert "<title>optrace step</title>" in text and "<h1>optrace step</h1>" in text
+    assert "<title>step, Net</title>" in text and "<h1>step, Net</h1>" in text
     assert "<h2>" not in text
     assert text.count("<figure><svg") == 2
     for title in ("Slowest ops", "Slowest modules", "Phases", "Slowest calls", "First 8 calls"):
@@ -30,8 +30,8 @@ def test_one_trace_gives_the_page_its_name_and_has_summary_charts_and_tables() -
 
 def test_several_traces_stay_apart_and_are_listed() -> None:
     text = page(small_trace(name="run"), small_trace(name="run"), timed_trace())
-    assert "<h1>Report of 3 traces</h1>" in text
-    contents = text[text.index('<nav aria-label="Traces">') : text.index("</nav>")]
+    assert "<h1>Report of 2 recordings</h1>" in text
+    contents = text[text.index('<nav aria-label="Contents">') : text.index("</nav>")]
     assert re.findall(r'<li><a href="(.*?)">(.*?)</a>', contents) == [
         ("#t1", "1. optrace run"), ("#t2", "2. optrace run"), ("#t3", "3. optime")
     ]  # fmt: skip
@@ -52,10 +52,10 @@ def test_a_page_opens_with_the_brief_and_says_first_that_a_trace_is_incomplete()
     text = page(small_trace(verb="opcheck", checked_tensors=3, complete=False, error=error))
     parts = (
         "<h1>",
-        ">incomplete</a>",
         "<b>Incomplete</b>: ValueError: no &lt;b&gt; (at op 1, train.py:3)",
         "Nothing wrong found until then.",
         "Not looked at: ",
+        ">incomplete</a>",
         '<section class="nbkit-trace"',
         "<dt>What ran</dt>",
         "<footer>",

@@ -52,7 +52,7 @@ def test_a_step_that_differs_says_first_where_and_by_how_much() -> None:
         f"Its result differs by {first['output_error']:.3g} there. Results of {differ} of {whole} ops in both differ."
     )
     assert brief_of(trace).tone == "bad" and "Nothing wrong" not in trace.brief()
-    assert trace.brief().split("\n\n")[1].startswith("The step differs from before")
+    assert trace.brief().split("\n\n")[0].startswith("The step differs from before")
     assert "The step differs from before" in trace._repr_mimebundle_()[0]["text/html"]
     assert Link("aten.t.default", "op_table", first["op_id"]) in against_words(trace)[0]
 

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import numpy as np
+
 from nbkit.trace.trace import Trace
 from nbkit.views.statements.alignment import alignment_statements, alignment_tone, alignment_words
 from nbkit.views.statements.statement import Link, words_text
@@ -21,16 +23,30 @@ def test_two_that_agree() -> None:
 
 def test_two_that_do_not() -> None:
     trace = aligned_trace()
-    where, around, errors, left, right = said(trace)
-    assert where.endswith("the result of softmax differs by 1.2 % though what it reads agrees to 1.1e-07.")
-    assert around == (
-        "Kind: another order of operations; 18 results before it agree, 9 after it inherit the difference, 1 after it "
-        "differs by more than that."
+    where, around, details, left, right = said(trace)
+    assert where == (
+        "First difference: model.layers.0.self_attn (aten._softmax.default): the result of softmax differs by 1.2 % "
+        "though what it reads agrees to 1.1e-07."
     )
-    assert errors == "The relative error is 0.0121 there, where what it reads differs by 1.1e-07."
+    assert around == (
+        "18 results before it agree, 9 after it inherit it, 1 later result has a further difference of its own."
+    )
+    assert details == "Kind: another order of operations. What it reads differs by 1.1e-07."
     assert left == "Left: model.layers.0.self_attn (aten._softmax.default), result softmax, models/decoder.py:99."
     assert right == "Right: /Softmax_output_0 (Softmax)."
     assert alignment_tone(trace) == "bad"
+
+
+def test_what_is_another_one_stands_in_the_first_sentence_and_a_place_of_both_is_named_once() -> None:
+    message = "The norm has epsilon 1e-05 on the left, 0.01 on the right."
+    known = aligned_trace().meta["first_divergence"]
+    first = {**known, "kind": "epsilon", "kind_message": message, "right": known["left"], "error_before": 0.0}
+    where, _, details, both = said(aligned_trace(first_divergence=first))
+    assert where == (
+        "First difference: model.layers.0.self_attn (aten._softmax.default), the norm has epsilon 1e-05 on the left, "
+        "0.01 on the right; relative error 0.0121."
+    )
+    assert details == "Kind: epsilon." and both.startswith("Both: model.layers.0.self_attn")
 
 
 def test_the_place_leads_to_its_row() -> None:
@@ -40,23 +56,38 @@ def test_the_place_leads_to_its_row() -> None:
 
 
 def test_a_difference_on_one_side_only_and_without_a_kind() -> None:
-    first: dict[str, Any] = {**aligned_trace().meta["first_divergence"], "kind": None, "left": None, "error": None}
-    where, around, right = said(aligned_trace(first_divergence=first))
-    assert where.startswith("They first diverge at /Softmax_output_0 (Softmax): ")
+    first: dict[str, Any] = {**aligned_trace().meta["first_divergence"], "kind": None, "left": None}
+    where, around, before, right = said(aligned_trace(first_divergence=first))
+    assert before == "What it reads differs by 1.1e-07."
+    assert where.startswith("First difference: /Softmax_output_0 (Softmax): ")
     assert around.startswith("18 results before it agree")
     assert right.startswith("Right: ")
     first = dict.fromkeys(("left", "right"), None) | {"row": 20, "message": "it is missing."}
     where, _ = said(aligned_trace(first_divergence=first))
-    assert where == "They first diverge at a result that it does not have: it is missing."
+    assert where == "First difference: a result that it does not have: it is missing."
 
 
 def test_differences_whose_beginning_is_not_known() -> None:
     trace = aligned_trace(first_divergence=None)
     assert said(trace) == [
-        "30 of 35 results correspond: 18 agree, and 12 differ or have no values that are known; where a difference "
-        "begins could not be found."
+        "11 differ and 1 cannot be compared (no values or NaN); where a difference begins was not found. 30 of 35 "
+        "results correspond, and 18 agree."
+    ]
+    rows = trace.frames["alignment"]
+    trace.frames["alignment"] = rows.assign(output_error=rows["output_error"].where(rows["mark"] != "~"))
+    assert said(trace) == [
+        "12 cannot be compared (no values or NaN); no difference found. 30 of 35 results correspond, and 18 agree."
     ]
     assert alignment_tone(trace) == ""
+
+
+def test_what_has_no_values_is_not_said_to_differ() -> None:
+    trace = aligned_trace(first_divergence=None)
+    rows = trace.alignment
+    rows.loc[rows["mark"] == "~", "output_error"] = np.nan
+    assert said(trace) == [
+        "12 cannot be compared (no values or NaN); no difference found. 30 of 35 results correspond, and 18 agree."
+    ]
 
 
 def test_a_side_that_ended_early_and_nothing_in_common() -> None:

@@ -1,6 +1,11 @@
 """What is said of a step's cost in words, in a brief and on the first screen of a report."""
 
+import re
+from html import unescape
+from pathlib import Path
+
 import pandas as pd
+import pytest
 import torch
 
 import nbkit
@@ -82,3 +87,40 @@ def test_brief_and_report_say_the_same_and_miss_no_other_verb() -> None:
 def test_times_of_the_step_on_shapes_are_nowhere() -> None:
     text = layers().summary()
     assert "self time" not in text and "wall time" not in text and "slowest" not in text
+
+
+@pytest.fixture(scope="module")
+def stopped() -> nbkit.Trace:
+    """A step that ends at a branch on values that no tensor from outside decides."""
+    with pytest.raises(nbkit.CostError), nbkit.opcost(values="bound", name="a branch") as trace:
+        weight = torch.randn(16, 16, requires_grad=True)
+        assert weight.mm(weight).sum() > 0
+    return trace
+
+
+WHERE = "Stopped at aten._local_scalar_dense (tests/views/statements/test_cost.py:"
+
+
+def test_of_a_step_that_stopped_the_op_and_line_are_on_the_first_line(stopped: nbkit.Trace) -> None:
+    for text in (stopped.brief(), stopped.summary()):
+        first = " ".join(text.splitlines()[:2])
+        assert WHERE in first and "cost is unknown beyond the 4 ops before it." in first
+
+
+def test_of_a_step_that_stopped_no_peak_and_no_total_is_said_anywhere(stopped: nbkit.Trace, tmp_path: Path) -> None:
+    page = nbkit.opreport(stopped, path=tmp_path / "report.html").read_text(encoding="utf-8")
+    page = unescape(re.sub("<[^>]+>", " ", re.sub(r"<(script|style).*?</\1>", "", page, flags=re.S)))
+    bundle = stopped._repr_mimebundle_()
+    texts = (
+        stopped.brief(),
+        stopped.summary(),
+        page,
+        *map(str, (bundle[0] if isinstance(bundle, tuple) else bundle).values()),
+    )
+    assert WHERE in page
+    for text in texts:
+        assert not re.search(
+            r"It needs|It computes|[\d.]+ (k|M|G)?FLOP\b|[Tt]he peak|at its peak|saved for the backw", text
+        )
+    assert nbkit.plot_memory(stopped).layout.title.text.endswith("until the step stopped")
+    assert nbkit.plot_cost(stopped).layout.title.text.endswith("until the step stopped")

@@ -79,7 +79,7 @@ def test_the_static_view_bears_the_class_that_its_widget_hides(published) -> Non
 
 def test_twins_are_the_summary_and_the_static_table() -> None:
     bundle, metadata = display.mimebundle(small_trace(name="step"))
-    assert bundle["text/plain"].startswith("optrace step: 8 ops")
+    assert bundle["text/plain"].startswith("6 ops in 2 modules, 64 parameters.\n\n")
     assert "<table>" in bundle["text/html"]
     assert metadata == {}
 
@@ -105,7 +105,7 @@ def test_an_optime_trace_shows_flamegraph_and_op_table_linked(published) -> None
     trace._ipython_display_()
     view = published[1][WIDGET_VIEW]
     widget = display._WIDGETS[trace]()
-    assert "Nothing was found that would save much time." in widget.html
+    assert "100 µs per step (median of 5 runs, IQR 4.00 µs): " in widget.html
     assert view["model_id"] == widget.model_id
     flame, table = widget.models
     flame.selected_op_id = 2
@@ -158,5 +158,5 @@ def test_marimo_shows_a_trace_that_still_records_as_text() -> None:
 def test_a_page_says_why_a_trace_is_not_whole() -> None:
     error = {"type": "ValueError", "message": "x < 2", "op_id": 7, "source": "Cell In[7], line 3"}
     html = display.mimebundle(small_trace(complete=False, error=error))[0]["text/html"]
-    assert "<b>INCOMPLETE</b> ValueError: x &lt; 2 (at op 7, Cell In[7], line 3)" in html
-    assert "INCOMPLETE" not in display.mimebundle(small_trace())[0]["text/html"]
+    assert "<b>Incomplete</b>: ValueError: x &lt; 2 (at op 7, Cell In[7], line 3)" in html
+    assert "Incomplete" not in display.mimebundle(small_trace())[0]["text/html"]

@@ -2,6 +2,9 @@
 
 import { h } from "./dom.js";
 
+/** How the notes begin that say what a verb leaves out; nbkit/views/summary/facts.py has it, too. */
+const SKIPPED = "skipped ";
+
 /** @param {any} overview the widget's `overview` trait */
 export function header(overview) {
   const figures = overview.figures.map((/** @type {[string, string]} */ [label, value]) => h("div", {}, h("dt", {}, label), h("dd", {}, value)));
@@ -11,7 +14,7 @@ export function header(overview) {
     h("div", { class: "nb-title-line" }, h("span", { class: "nb-title" }, overview.title), h("dl", { class: "nb-figures" }, ...figures)),
     overview.incomplete ? incomplete(overview.incomplete) : null,
     overview.phases.length ? phases(overview.phases, overview.counted) : null,
-    overview.notes.length ? notes(overview.notes) : null,
+    ...notes(overview.notes),
   );
 }
 
@@ -37,7 +40,12 @@ function phases(list, counted) {
   );
 }
 
-function notes(/** @type {string[]} */ list) {
-  const items = list.map((note) => h("li", {}, note));
-  return h("ul", { class: "nb-notes", "aria-label": "What the trace leaves out" }, ...items);
+/** Makes the notes; what a verb leaves out of every step stands in details. @param {string[]} all */
+function notes(all) {
+  const list = (/** @type {string[]} */ some, /** @type {string | null} */ label) => h("ul", { class: "nb-notes", "aria-label": label }, ...some.map((note) => h("li", {}, note)));
+  const [skipped, others] = [true, false].map((isSkip) => all.filter((note) => note.startsWith(SKIPPED) === isSkip));
+  return [
+    ...(others.length ? [list(others, "Notes")] : []),
+    ...(skipped.length ? [h("details", { class: "nb-skipped" }, h("summary", {}, "What is not shown"), list(skipped, null))] : []),
+  ];
 }

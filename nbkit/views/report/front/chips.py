@@ -7,6 +7,7 @@ import pandas as pd
 
 from nbkit import units
 from nbkit.analysis.values.non_finite import non_finite
+from nbkit.findings.causes import causes_of
 from nbkit.numerics.noise_ratio import HARMLESS
 from nbkit.schema import DIFFS, FINDINGS, PARAMETERS, TENSORS
 from nbkit.trace.trace import Trace
@@ -85,4 +86,6 @@ def _time(trace: Trace) -> Iterator[Chip]:
 
 
 def _findings(trace: Trace) -> pd.DataFrame:
-    return FINDINGS.check(trace.frames.get("findings", FINDINGS.frame()))
+    """Returns the causes among the findings."""
+    findings = FINDINGS.check(trace.frames.get("findings", FINDINGS.frame()))
+    return findings[causes_of(findings)["cause"].isna().to_numpy()]

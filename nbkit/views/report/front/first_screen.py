@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from html import escape
 
 from nbkit import units
-from nbkit.views.brief.brief import not_looked_at
 from nbkit.views.brief.entry import Entry, severity_rank
 from nbkit.views.brief.html import findings_html, incomplete_html
 from nbkit.views.brief.looks import JUDGES
@@ -21,30 +20,34 @@ MOST_FINDINGS = 5
 
 
 def first_screen(steps: Sequence[RecordedStep], chapters: Sequence[Chapter]) -> str:
-    """Writes what a reader of the report sees first: a block for each step, then links to the sections."""
+    """Writes what a reader of the report sees first: a block for each step, and links to the sections.
+
+    Those of a single step stand below what is wrong and how long it takes, those of several above all.
+    """
+    is_alone = len(steps) == 1
+    contents = _contents(chapters) if len(chapters) > 1 else ""
     named = zip(steps, titles(steps), strict=True)
-    blocks = "".join(_block(step, title, is_alone=len(steps) == 1) for step, title in named)
-    return f'<div class="nbkit-front">{blocks}</div>{_contents(chapters) if len(chapters) > 1 else ""}'
+    blocks = "".join(_block(step, "" if is_alone else title, contents if is_alone else "") for step, title in named)
+    return f'{"" if is_alone else contents}<div class="nbkit-front">{blocks}</div>'
 
 
-def _block(step: RecordedStep, title: str, *, is_alone: bool) -> str:
-    head = "" if is_alone else f"<h2>{escape(title)}</h2>"
-    timed = step.timed
-    time = "" if timed is None else _step_time(timed)
-    times = "" if timed is None else times_html(timed)
-    about = _about(step, title if is_alone else "")
-    return f"<section>{head}{about}{time}{_chips(step)}{_answers(step)}{_verdict(step)}{times}</section>"
+def _block(step: RecordedStep, title: str, contents: str) -> str:
+    head = f"<h2>{escape(title)}</h2>" if title else ""
+    times = "".join(map(times_html, step.timed[:1]))
+    return (
+        f"<section>{head}{_about(step)}{_verdict(step)}{_step_times(step)}{_chips(step)}{contents}"
+        f"{_answers(step)}{times}</section>"
+    )
 
 
-def _about(step: RecordedStep, title: str) -> str:
-    """Names model, size, machine, versions and date."""
+def _about(step: RecordedStep) -> str:
+    """Names size, machine, versions and date."""
     metas = [chapter.contents.trace.meta for chapter in step.chapters]
     devices = dict.fromkeys(str(device) for meta in metas for device in meta.get("devices") or [])
     versions = dict(pair for meta in metas for pair in (meta.get("versions") or {}).items())
     created = next((str(meta["created"]) for meta in metas if meta.get("created")), "")
     parts = [
-        title,
-        units.counted(len(step.modules), "module") if step.modules and title else "",
+        units.counted(step.modules, "module") if step.modules else "",
         f"on {', '.join(devices)}" if devices else "",
         next((str(meta["machine"]) for meta in metas if meta.get("machine")), ""),
         *(f"{name} {version}" for name, version in versions.items() if name in ("torch", "nbkit")),
@@ -53,12 +56,19 @@ def _about(step: RecordedStep, title: str) -> str:
     return f'<p class="nbkit-about">{" · ".join(escape(shown(part)) for part in parts if part)}</p>'
 
 
-def _step_time(chapter: Chapter) -> str:
+def _step_times(step: RecordedStep) -> str:
+    """Writes the time of a step; of several recordings with times each one's, with a link to it."""
+    several = len(step.timed) > 1
+    return "".join(_step_time(chapter, is_named=several) for chapter in step.timed)
+
+
+def _step_time(chapter: Chapter, *, is_named: bool) -> str:
     trace = chapter.contents.trace
     time, how = step_time(trace)
     if not time and not is_timeline(trace.ops) and "wall_us" not in trace.meta:
         return ""
-    return f'<p class="nbkit-step">{f"<b>{escape(time)}</b> " if time else ""}{escape(how)}</p>'
+    name = f'<a href="#{chapter.anchor}">{escape(chapter.title)}</a>: ' if is_named else ""
+    return f'<p class="nbkit-step">{name}{f"<b>{escape(time)}</b> " if time else ""}{escape(how)}</p>'
 
 
 def _answers(step: RecordedStep) -> str:
@@ -67,10 +77,11 @@ def _answers(step: RecordedStep) -> str:
 
 
 def _chips(step: RecordedStep) -> str:
+    """Writes the verdicts; what several traces say alike stands once."""
+    anchors = {chip: chapter.anchor for chapter in reversed(step.chapters) for chip in reversed(chips_of(chapter))}
     items = [
-        f'<li class="nbkit-{chip.tone or "neutral"}"><a href="#{chapter.anchor}">{escape(chip.text)}</a></li>'
-        for chapter in step.chapters
-        for chip in chips_of(chapter)
+        f'<li class="nbkit-{chip.tone or "neutral"}"><a href="#{anchor}">{escape(chip.text)}</a></li>'
+        for chip, anchor in reversed(anchors.items())
     ]
     return f'<ul class="nbkit-chips" aria-label="Verdicts">{"".join(items)}</ul>' if items else ""
 
@@ -78,7 +89,7 @@ def _chips(step: RecordedStep) -> str:
 def _verdict(step: RecordedStep) -> str:
     """Writes the worst findings of all traces of the step, and what nobody has looked at."""
     found = worst_findings(step)
-    more = sum(len(chapter.brief.entries) for chapter in step.chapters) - len(found)
+    more = len(_findings(step)) - len(found)
     items = "".join(findings_html([entry], chapter.anchor) for chapter, entry in found)
     rest = f"{units.counted(more, 'further finding')} below." if more else ""
     until = "" if all(chapter.brief.incomplete is None for chapter in step.chapters) else " until then"
@@ -90,8 +101,19 @@ def _verdict(step: RecordedStep) -> str:
 
 def worst_findings(step: RecordedStep) -> list[tuple[Chapter, Entry]]:
     """Returns the findings that the first screen shows, errors first, with their chapters."""
-    pairs = [(chapter, entry) for chapter in step.chapters for entry in chapter.brief.entries]
-    return sorted(pairs, key=lambda pair: severity_rank(pair[1].severity))[:MOST_FINDINGS]
+    return sorted(_findings(step), key=lambda pair: severity_rank(pair[1].severity))[:MOST_FINDINGS]
+
+
+def _findings(step: RecordedStep) -> list[tuple[Chapter, Entry]]:
+    """Returns the findings of all traces; what two of them find alike, at one place, is of the first one."""
+    owners: dict[tuple[str, str, str], Chapter] = {}
+    return [
+        (chapter, entry)
+        for chapter in step.chapters
+        for entry in chapter.brief.entries
+        # Without a place two may be of different ops.
+        if owners.setdefault((entry.rule, entry.what, entry.where), chapter) is chapter or not entry.where
+    ]
 
 
 def _is_judged(step: RecordedStep) -> bool:
@@ -102,9 +124,11 @@ def _is_judged(step: RecordedStep) -> bool:
 
 def _not_looked_at(step: RecordedStep) -> str:
     first, *others = [chapter.brief.missing for chapter in step.chapters]
-    return not_looked_at([look for look in first if all(look in missing for missing in others)])
+    left = [look for look in first if all(look in missing for missing in others)]
+    text = ", ".join(f"{look.short} (nbkit.{look.verb})" for look in left)
+    return f"Not looked at: {text}." if text else ""
 
 
 def _contents(chapters: Sequence[Chapter]) -> str:
     items = "".join(f'<li><a href="#{part.anchor}">{escape(part.title)}</a></li>' for part in chapters)
-    return f'<nav aria-label="Traces"><ul class="nbkit-overview">{items}</ul></nav>'
+    return f'<nav aria-label="Contents"><ul class="nbkit-overview">{items}</ul></nav>'

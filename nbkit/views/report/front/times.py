@@ -50,9 +50,7 @@ def times_html(chapter: Chapter) -> str:
 
 def _phases(ops: pd.DataFrame, whole_us: float) -> str:
     phases = self_by_phase(ops)
-    times = dict(zip(phases["phase"].astype(str), phases["self_time_us"].tolist(), strict=True))
-    known = [phase for phase in PHASE_COLORS if phase in times]
-    rows = [(phase, times[phase] / whole_us) for phase in dict.fromkeys((*known, *times))]
+    rows = [*zip(phases["phase"].astype(str), phases["self_time_us"] / whole_us, strict=True)]
     colors = [PHASE_COLORS.get(phase, PHASE_COLORS["other"]) for phase, _ in rows]
     parts = "".join(
         f'<span style="width:{share * 100:.2f}%;background:{color}"></span>'

@@ -32,17 +32,22 @@ def test_it_says_what_ran_how_long_and_what_was_found() -> None:
     timed = timed_trace(name="run", devices=["cuda:0"], machine="Linux x86_64, Some CPU")
     text = words(screen(timed, small_trace(name="run", verb="opcheck", checked_tensors=7, devices=[])))
     assert text.startswith(
-        "run, Net · 1 module · on cuda:0 · Linux x86_64, Some CPU · nbkit 0.1.0 · torch 2.13.0 · 2026-01-02 03:04:05 "
-        "UTC 100 µs per step, the median of 5 runs (IQR 4.00 µs, min 97.0 µs) no NaN or Inf begins in 7 results "
-        "Nothing wrong found. Not looked at: results against a reference (use nbkit.opdiff); parameters, gradients and "
-        "dataflow of training (use nbkit.opaudit). Phases "
+        "2 modules · on cuda:0 · Linux x86_64, Some CPU · nbkit 0.1.0 · torch 2.13.0 · 2026-01-02 03:04:05 UTC "
+        "Nothing wrong found. Not looked at: kernels (nbkit.opdiff), gradients (nbkit.opaudit). "
+        "100 µs per step, the median of 5 runs (IQR 4.00 µs, min 97.0 µs) "
+        "no NaN or Inf begins in 7 results 1. optime run 2. opcheck run Phases "
     )
-    assert text.endswith("1. optime run 2. opcheck run")
+
+
+def test_of_several_timings_of_one_step_each_has_its_time() -> None:
+    text = words(screen(*[timed_trace(name="run")] * 2))
+    time = "100 µs per step, the median of 5 runs (IQR 4.00 µs, min 97.0 µs)"
+    assert f"1. optime run : {time} 2. optime run : {time}" in text
 
 
 def test_the_worst_findings_of_all_traces_come_first_and_are_not_repeated_below() -> None:
-    hints = with_findings(timed_trace(), *["hint"] * 4)
-    errors = with_findings(small_trace(name="", verb="opcheck", checked_tensors=7), "warning", "error")
+    hints = with_findings(timed_trace(name="run"), *["hint"] * 4)
+    errors = with_findings(small_trace(name="run", verb="opcheck", checked_tensors=7), "warning", "error")
     parts = chapters([Contents(hints), Contents(errors)])
     (run,) = recorded_steps(parts)
     order = [(chapter.anchor, entry.severity) for chapter, entry in worst_findings(run)]
@@ -74,10 +79,31 @@ def test_one_trace_has_no_contents_and_several_steps_have_headings() -> None:
     assert "<nav" in text
 
 
-@pytest.mark.parametrize("what", ["name", "machine", "devices", "created", "versions"])
+@pytest.mark.parametrize("what", ["machine", "devices", "created", "versions"])
 def test_hostile_facts_are_text(what: str) -> None:
     value = "<img src=x>"
     meta = {"devices": [value], "versions": {"torch": value}}.get(what, value)
     assert "<img" not in screen(timed_trace(**{what: meta})) and "&lt;img src=x&gt;" in screen(
         timed_trace(**{what: meta})
     )
+
+
+def test_what_two_traces_find_at_one_place_stands_once() -> None:
+    there = Finding("nan", "error", "So it is", "", op_id=1, module="fc")
+    traces = [small_trace(verb="opcheck", checked_tensors=7), small_trace(verb="optrace")]
+    for trace in traces:
+        trace.frames["findings"] = findings_frame([there, Finding("nan", "error", "It is elsewhere", "", op_id=2)])
+    text = words(screen(*traces))
+    assert (text.count("So it is."), text.count("It is elsewhere.")) == (1, 2)
+    assert "further finding" not in text and text.count("NaN begins in 2 ops") == 1
+
+
+def test_the_first_screen_says_in_order_what_is_wrong_how_long_it_takes_and_where_to_look() -> None:
+    wrong = Finding("nan", "error", "aten.mm is NaN", "", op_id=1, source="train.py:7", source_text="y = x / n")
+    checked = small_trace(verb="opcheck", name="run", checked_tensors=7)
+    checked.frames["findings"] = findings_frame([wrong])
+    text = words(screen(timed_trace(name="run"), checked))
+    parts = ("error, nan : aten.mm is NaN. train.py:7: y = x / n", "100 µs per step", "NaN begins in 1 op", "1. optime")
+    places = [text.index(part) for part in parts]
+    assert places == sorted(places)
+    assert "Step time not measured" not in text and "(nbkit.opcheck)" not in text

@@ -2,6 +2,7 @@
 
 import { counted, share } from "../../shared/units.js";
 import { h } from "../../shared/dom.js";
+import { CATEGORIES } from "../../shared/picture/palette.js";
 import { patternImage } from "../canvas/patterns.js";
 
 export class Legend {
@@ -20,7 +21,8 @@ export class Legend {
     const isDifference = note !== null;
     const whole = time.reduce((sum, value) => sum + value, 0);
     const order = categories.map((_, code) => code).filter((code) => count[code] > 0);
-    if (!isDifference) order.sort((a, b) => time[b] - time[a]);
+    // Phases stand in the same order everywhere.
+    if (!isDifference && categories !== CATEGORIES.phase) order.sort((a, b) => time[b] - time[a]);
     this.note.textContent = note ?? "";
     this.list.replaceChildren(...order.map((code) => {
       const amount = isDifference ? counted(count[code], "frame") : time[code] > 0 ? share(time[code] / whole) : "";

@@ -1,0 +1,1 @@
+"""Checks, audits and times a step, and measures its memory, in one recording (opdoctor)."""

@@ -1,0 +1,171 @@
+"""Times a step while others look at its values: adds hints of time, memory events, and the step's time and peak."""
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+
+from nbkit.capture.profiler.kineto import KinetoOptions, event_overhead_us
+from nbkit.capture.profiler.optime import KinetoRecording
+from nbkit.capture.raw.recording import Recording
+from nbkit.capture.recorder.observer import Frames, Meta, Observer
+from nbkit.capture.step.module_calls import ModuleCalls
+from nbkit.findings.finding import with_findings
+from nbkit.findings.time.rules import time_findings
+from nbkit.flops import call_flops, formulas
+from nbkit.schema import FINDINGS, TIMINGS
+from nbkit.schema.findings import MOST_OPS
+from nbkit.timeline.median_times import at_median_times, moved
+from nbkit.trace.trace import Trace
+
+PHASES = ("forward", "backward", "optimizer", "other")
+PLACE = ["op", "source", "module", "phase"]
+
+
+class TimeObserver(Observer):
+    """Keeps torch.profiler's engine on around a recording, and takes nbkit's own work out of what it saw.
+
+    What recording a row costs is left in the times of ops; the step's time is without its lower bound. `judges` says
+    whether what takes time is looked for in this run.
+    """
+
+    def __init__(self, device: str | None, *, judges: bool = True) -> None:
+        self.judges = judges
+        self.options = KinetoOptions(memory=True, shapes=False, device=device)
+
+    @contextmanager
+    def below(self, recording: Recording, modules: ModuleCalls) -> Iterator[None]:
+        self.recording = recording
+        self.kineto = KinetoRecording(self.options, stacks=False)
+        try:
+            yield
+        finally:
+            self.kineto.stop()
+
+    def frames(self, trace: Trace, ops: pd.DataFrame, op_ids: np.ndarray) -> tuple[Frames, Meta]:
+        self.spans = self.recording.spent.array()
+        self.run = self.kineto.read(self.spans)
+        memory = self.run.frames["memory"]
+        # Ops are numbered otherwise here.
+        return {"memory": memory.assign(op_id=pd.Series(pd.NA, memory.index, "Int64"))}, {"notes": self.run.notes}
+
+    def completed(self, frames: Frames, meta: Meta) -> tuple[Frames, Meta]:
+        timed = self.run.frames["ops"]
+        rows_us = meta["recorder_us"] - float((self.spans[:, 1] - self.spans[:, 0]).sum()) / 1e3
+        time_us = self.run.wall_us - rows_us - len(timed) * event_overhead_us(self.options)
+        step = {"time_us": max(time_us, 0.0), "runs": 0, **memory_of(frames), **flops_of(frames["ops"])}
+        findings = time_findings(self.run.frames) if self.judges else FINDINGS.frame()
+        return with_time_findings(frames, findings), {**meta, "step": step}
+
+    def forget(self) -> None:
+        del self.recording, self.kineto, self.run, self.spans
+
+
+def memory_of(frames: Frames) -> dict[str, Any]:
+    """Returns the bytes that a step holds at its peak, and of them those of what it found there and read.
+
+    A device with an allocator of its own counts what is there itself. Null where nothing was allocated.
+    """
+    memory, tensors = frames["memory"], frames["tensors"]
+    if not len(memory) or not memory["allocated_bytes"].notna().any():
+        return {"peak_bytes": None, "held_bytes": None}
+    first = tensors.drop_duplicates("storage_id")
+    before = first.loc[first["role"] == "input", "storage_id"]
+    rows = tensors[tensors["storage_id"].isin(before) & (tensors["device"] == "cpu")]
+    held = int(rows.groupby("storage_id")["size_bytes"].max().sum())
+    peaks = memory.groupby("device")["allocated_bytes"].max().dropna()
+    on_host = int(peaks.get("cpu", 0)) + held
+    others = peaks.drop("cpu", errors="ignore")
+    return {"peak_bytes": int(others.max()) if len(others) else on_host, "held_bytes": None if len(others) else held}
+
+
+def flops_of(ops: pd.DataFrame) -> dict[str, int]:
+    """Returns the FLOPs of recorded products and convolutions, and how many such calls nobody could count."""
+    known = formulas()
+    kinds = ops.loc[ops["level"] == "aten", ["op", "input_shapes", "arguments"]]
+    counted = {"flops": 0, "uncounted_calls": 0}
+    for (op, shapes, arguments), calls in kinds.value_counts(dropna=False, sort=False).items():
+        formula = known.get(op.rpartition(".")[0])
+        if formula is None:
+            continue
+        flops = None if pd.isna(shapes) else call_flops(formula, json.loads(shapes), _values(op, arguments))
+        counted["uncounted_calls" if flops is None else "flops"] += calls * (1 if flops is None else flops)
+    return counted
+
+
+def _values(op: str, arguments: object) -> list[Any]:
+    """Returns the arguments of a call in their order, null for tensors."""
+    named = json.loads(arguments) if isinstance(arguments, str) else {}
+    namespace, name, overload = op.split(".")
+    schema = getattr(getattr(getattr(torch.ops, namespace), name), overload)._schema
+    return [named.get(argument.name) for argument in schema.arguments]
+
+
+def times_of(timed: Trace) -> dict[str, Any]:
+    """Returns the time of a step, in the middle of how many runs, and in these what phases, ops and modules take."""
+    ops = timed.ops
+    if not len(ops):
+        return {}
+    phases = ops["self_time_us"].groupby(ops["phase"], sort=False).sum()
+    shares = {
+        "phases": {phase: float(phases[phase]) for phase in PHASES if phases.get(phase)},
+        "slowest_op": _most(ops[ops["level"] == "aten"], "op"),
+        "slowest_module": _most(ops, "module"),
+    }
+    if "timings" not in timed.frames:
+        return {"time_us": float(ops["total_time_us"].iloc[0]), "runs": 1, **shares}
+    whole = timed.timings.iloc[0]
+    spread = {"iqr_us": float(whole["iqr_us"]), "runs": int(whole["repeats"])}
+    return {"time_us": float(whole["median_us"]), **spread, **shares}
+
+
+def _most(ops: pd.DataFrame, column: str) -> tuple[str, float] | None:
+    """Returns the op or module whose calls take most by themselves, with that time; null where there is none."""
+    sums = ops["self_time_us"].groupby(ops[column], sort=False).sum()
+    return (str(sums.idxmax()), float(sums.max())) if len(sums) else None
+
+
+def with_times(frames: Frames, timed: Trace) -> Frames:
+    """Returns the frames with the median times of calls in timed runs, and `timings`; all else is of the first run.
+
+    The n-th call of an op is its n-th there. Ops that the timed runs called otherwise often keep their own times.
+    """
+    ops, timings = frames["ops"], timed.frames.get("timings", TIMINGS.frame())
+    if not len(timings):
+        whole = timed.ops["total_time_us"]
+        of_one = {"op_id": timed.ops["op_id"], "median_us": whole, "min_us": whole}
+        timings = TIMINGS.frame({**of_one, "repeats": np.ones(len(whole), np.int64), "iqr_us": np.zeros(len(whole))})
+    both = _calls(ops).merge(_calls(timed.ops), on=["op", "calls", "nth"], suffixes=("", "_timed"))
+    known = both[["op_id", "op_id_timed"]].merge(timings.rename(columns={"op_id": "op_id_timed"}), on="op_id_timed")
+    known = TIMINGS.frame(dict(known.sort_values("op_id")[TIMINGS.names]))
+    medians = ops[["total_time_us", "self_time_us", "self_device_time_us"]].copy()
+    rows = known["op_id"].to_numpy()
+    rows = rows[~np.isin(rows, ops["parent_id"].dropna().to_numpy(np.int64))]
+    medians.loc[rows, ["total_time_us", "self_time_us"]] = known.set_index("op_id")["median_us"].loc[rows]
+    made = at_median_times(ops, medians)
+    time_us = moved(frames["memory"]["time_us"].to_numpy(np.float64), ops, made)
+    return {**frames, "ops": made, "timings": known, "memory": frames["memory"].assign(time_us=time_us)}
+
+
+def _calls(ops: pd.DataFrame) -> pd.DataFrame:
+    """Returns of each aten op how often it was called, and which of these calls it is, in the order they began."""
+    aten = ops.loc[ops["level"] == "aten", ["op_id", "op", "start_us"]].sort_values("start_us", kind="stable")
+    groups = aten.groupby("op", sort=False)
+    return aten.assign(calls=groups["op"].transform("size"), nth=groups.cumcount())
+
+
+def with_time_findings(frames: Frames, findings: pd.DataFrame) -> Frames:
+    """Returns the frames with findings about a timing of the same step, each placed at the ops that it is about."""
+    ops = frames["ops"]
+    known = {key: list(rows) for key, rows in ops.groupby(PLACE, dropna=False, sort=False).indices.items()}
+    rows = [known.get(key, []) for key in findings[PLACE].itertuples(index=False, name=None)]
+    evidence = [
+        json.dumps({**json.loads(text), "op_ids": [*map(int, found[:MOST_OPS])]})
+        for text, found in zip(findings["evidence"], rows, strict=True)
+    ]
+    op_ids = pd.array([int(ops["op_id"].iloc[found[0]]) if found else pd.NA for found in rows], dtype="Int64")
+    return with_findings(frames, FINDINGS.frame({**findings, "op_id": op_ids, "evidence": evidence}))

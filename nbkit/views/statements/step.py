@@ -1,0 +1,43 @@
+"""Words the time of a step, its peak of memory and its FLOPs, as opdoctor measures them."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from nbkit import units
+from nbkit.trace.trace import Trace
+from nbkit.views.statements.statement import Words
+from nbkit.views.summary.names import ROOT, shown
+
+
+def step_words(trace: Trace) -> list[Words]:
+    """Returns the sentences of a brief; none for what has not measured a whole step."""
+    step = trace.meta.get("step")
+    return [*_time(step), *_memory(step)] if step and len(trace.frames.get("ops", ())) else []
+
+
+def _time(step: dict[str, Any]) -> Iterator[Words]:
+    """Yields the time of the step; of one that was timed by itself what its phases, ops and modules take, too."""
+    time, runs = units.duration(step["time_us"]), step["runs"]
+    if not runs:
+        yield (f"At most {time} per step: recording slows it; repeats are timed by themselves.",)
+        return
+    spread = f"median of {units.counted(runs, 'run')}, IQR {units.duration(step['iqr_us'])}" if runs > 1 else "one run"
+    whole = sum(step["phases"].values()) or 1.0
+    phases = [f"{name} {100 * time_us / whole:.0f} %" for name, time_us in step["phases"].items()]
+    slowest = [
+        f"slowest {noun} {shown(name.removesuffix('.default')) or ROOT} ({100 * time_us / whole:.0f} %)"
+        for noun in ("op", "module")
+        for name, time_us in filter(None, [step[f"slowest_{noun}"]])
+    ]
+    yield (f"{time} per step ({spread}): {', '.join(phases)}{'; ' if slowest else ''}{', '.join(slowest)}.",)
+
+
+def _memory(step: dict[str, Any]) -> Iterator[Words]:
+    """Yields the peak of memory, what of it was there before, and the FLOPs, as far as they are known."""
+    if step.get("peak_bytes") is not None:
+        held = step.get("held_bytes")
+        before = f", {units.data_size(held)} of it there before" if held else ""
+        yield (f"Peak memory {units.data_size(step['peak_bytes'])}{before}.",)
+    if step.get("flops"):
+        least = "at least " if step.get("uncounted_calls") else ""
+        yield (f"Its products and convolutions compute {least}{units.flops(float(step['flops']))}.",)

@@ -1,0 +1,69 @@
+"""Says in words where the time of a step went: how long it takes, in which phases, ops and modules."""
+
+from collections.abc import Sequence
+
+import pandas as pd
+
+from nbkit import units
+from nbkit.analysis.time.times import by_kernel, computing_ops, host_ops, self_by_phase, slowest_groups
+from nbkit.schema import OPS, TIMINGS
+from nbkit.trace.trace import Trace
+from nbkit.views.sections.section import MODULE, module_names
+from nbkit.views.statements.statement import Words, op_link
+from nbkit.views.summary.names import shown
+
+# A phase of less is not named.
+LEAST_SHARE = 0.005
+# What of a step may be in no call's median before that is said.
+MOST_DELAYS = 0.05
+
+
+def time_words(trace: Trace) -> list[Words]:
+    """Returns the sentence that answers where the time of a timed step goes; none of a trace without times."""
+    ops = trace.frames.get("ops", OPS.frame())
+    # The step itself is always a row.
+    if trace.meta.get("verb") != "optime" or len(ops) < 2:
+        return []
+    whole_us = float(host_ops(ops)["self_time_us"].sum()) or 1.0
+    phases = self_by_phase(ops)
+    shares = zip(phases["phase"], phases["self_time_us"] / whole_us, strict=True)
+    named = [f"{shown(str(phase))} {100 * share:.0f} %" for phase, share in shares if share >= LEAST_SHARE]
+    kinds = slowest_groups(computing_ops(ops), ["op"], 1)
+    modules = slowest_groups(ops.dropna(subset="module").reset_index(drop=True), MODULE, 1)
+    parts = [
+        *_slowest("op", [shown(str(name)).removesuffix(".default") for name in kinds["op"]], kinds, whole_us),
+        *_slowest("module", module_names(modules), modules, whole_us),
+        *_slowest_kernel(ops),
+    ]
+    joined = [word for number, part in enumerate(parts) for word in (", " if number else "; ", *part)]
+    return [(f"{_step_time(trace, whole_us)}: {', '.join(named)}", *joined, ".")]
+
+
+def _step_time(trace: Trace, whole_us: float) -> str:
+    """Writes the time of a step, and what its calls take by their medians where delays in changing places are much."""
+    timings = TIMINGS.check(trace.frames.get("timings", TIMINGS.frame()))
+    if not len(timings):
+        ops = host_ops(trace.ops)
+        whole_us = float((ops["start_us"] + ops["total_time_us"]).max() - ops["start_us"].min())
+        return f"{units.duration(whole_us)} per step (one run)"
+    step = timings.iloc[0]
+    parts = [f"median of {units.counted(int(step['repeats']), 'run')}", f"IQR {units.duration(step['iqr_us'])}"]
+    if whole_us < (1 - MOST_DELAYS) * step["median_us"]:
+        parts.append(f"{units.duration(whole_us)} by the medians of its calls")
+    return f"{units.duration(step['median_us'])} per step ({', '.join(parts)})"
+
+
+def _slowest(noun: str, names: Sequence[str], groups: pd.DataFrame, whole_us: float) -> list[Words]:
+    """Names the slowest group, with a link to its slowest call; nothing where there is none."""
+    rows = zip(names, groups["op_id"], groups["self_time_us"], strict=True)
+    return [
+        (f"slowest {noun} ", op_link(name, int(op_id)), f" ({100 * time_us / whole_us:.0f} %)")
+        for name, op_id, time_us in rows
+    ]
+
+
+def _slowest_kernel(ops: pd.DataFrame) -> list[Words]:
+    rows = by_kernel(ops).head(1)[["op", "device", "device_fraction"]].itertuples(index=False)
+    return [
+        (f"slowest kernel {shown(str(op))} ({100 * share:.0f} % of {device}'s time)",) for op, device, share in rows
+    ]

@@ -1,0 +1,39 @@
+"""Tests the sentence that answers where the time of a step goes."""
+
+from nbkit.views.brief.brief import brief_of
+from nbkit.views.statements.statement import Link, words_text
+from nbkit.views.statements.time import time_words
+from tests.support.fakes import make_ops, make_trace, small_trace, timed_trace
+
+
+def test_the_answer_is_time_phases_slowest_op_and_module():
+    (words,) = time_words(timed_trace())
+    assert words_text(words) == (
+        "100 µs per step (median of 5 runs, IQR 4.00 µs): forward 24 %, backward 56 %, optimizer 12 %, other 8 %; "
+        "slowest op aten.mm (40 %), slowest module fc (48 %), slowest kernel gemm (100 % of cuda:0's time)."
+    )
+    assert [(part.text, part.widget) for part in words if isinstance(part, Link)] == [
+        ("aten.mm", "op_table"),
+        ("fc", "op_table"),
+    ]
+
+
+def test_one_run_says_so_and_what_is_not_there_is_not_named():
+    step = {"level": "range", "op": "step", "phase": "other", "total_time_us": 2000.0, "self_time_us": 2.0}
+    ops = make_ops(step, {"parent_id": 0, "op": "aten.exp.default", "start_us": 1.0, "self_time_us": 1998.0})
+    (words,) = time_words(make_trace(ops, verb="optime"))
+    assert words_text(words) == "2.00 ms per step (one run): forward 100 %; slowest op aten.exp (100 %)."
+    assert time_words(small_trace(verb="optrace")) == []
+    assert time_words(make_trace(ops.head(1), verb="optime")) == []
+
+
+def test_delays_that_no_call_s_median_explains_are_told():
+    trace = timed_trace()
+    trace.frames["timings"].loc[0, "median_us"] = 250.0
+    assert words_text(time_words(trace)[0]).startswith(
+        "250 µs per step (median of 5 runs, IQR 4.00 µs, 125 µs by the medians of its calls): forward 24 %, "
+    )
+
+
+def test_a_brief_answers_before_it_gives_hints():
+    assert brief_of(timed_trace()).verdict[0] == time_words(timed_trace())[0]
