@@ -49,7 +49,7 @@ def end_with_cell(widget: Any) -> None:
 def _cell_begins(*_: object) -> None:
     cell, run = cell_of_run()
     # A cell that runs others begins several times.
-    gone = {cell for cell in {cell, *deleted_cells()} & _CELLS.keys() if _CELLS[cell][0] != run}
+    gone = [name for name in _CELLS if name in (cell, *deleted_cells()) and _CELLS[name][0] != run]
     widgets = {widget for name in gone for widget in _CELLS.pop(name)[1]}
     closed = widgets.difference(*(shown for _, shown in _CELLS.values()))
     for widget in closed:
