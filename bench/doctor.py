@@ -2,10 +2,10 @@
 
 Run from the repository root: `python bench/doctor.py [NAME ...] [--right]`; NAME is a number of ../shared/cases, or of
 ../shared/reports with an r before it. Writes out/bench/doctor.md. A script is run under `python -m nbkit doctor SCRIPT
---step step` and under `audit`, each in a forked process; where `audit` has a finding with all strings that the case
-asks for, that of doctor is to be first or second. Then its steps are recorded by opdoctor and by each verb alone, for
-what that takes. `--right` records a training step of each of the families of correct models: no error, no warning.
-Without ../shared only these are looked at.
+--step step` in a forked process; the finding that has all strings which the case asks for is to be the first or second,
+unless `audit`, which is asked then, has none either. With `--times` its steps are recorded by opdoctor and by each verb
+alone, too, for what that takes. `--right` records a training step of each of the families of correct models: no error,
+no warning. Without ../shared only these are looked at.
 """
 
 import argparse
@@ -35,6 +35,7 @@ OUT = ROOT / "out" / "bench" / "doctor.md"
 SHARED = ROOT.parent / "shared"
 ALONE = ("opcheck", "opaudit", "optime", "opcost")
 STEPS, WANTED, MOST_TIMES, RIGHT = 3, 0.9, 3.0, 30
+FIRST = (1, 2)
 # By name: strings that the finding holds which names the cause; without are those that need another model beside.
 CAUSES = {
     "01": ["error, nan: aten.div", "`distance = (a - b).pow(2).sum(-1).sqrt()`"],
@@ -75,10 +76,11 @@ CAUSES = {
 def main(words: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", help="cases; all without")
+    parser.add_argument("--times", action="store_true", help="what opdoctor takes beside the dearest verb")
     parser.add_argument("--right", action="store_true", help="only the families of correct models")
     options = parser.parse_args(words)
     torch.set_num_threads(1)
-    rows = [] if options.right else [row for name in options.names or CAUSES if (row := judged(name))]
+    rows = [] if options.right else [row for name in options.names or CAUSES if (row := judged(name, options.times))]
     families = [] if options.names else list(FAMILIES)[:: max(len(FAMILIES) // RIGHT, 1)]
     right = [(name, forked(right_step, name)) for name in families]
     OUT.parent.mkdir(parents=True, exist_ok=True)
@@ -88,30 +90,26 @@ def main(words: Sequence[str]) -> int:
 
 
 def is_good(rows: Sequence[dict[str, Any]], right: Sequence[tuple[str, Any]]) -> bool:
-    named = [row for row in rows if row["audit"]]
-    first = sum(row["doctor"] in (1, 2) for row in named)
-    times = [row["times"] for row in rows]
+    named = [row for row in rows if row["is_named"]]
+    first = sum(row["doctor"] in FIRST for row in named)
+    times = [row["times"] for row in rows if "times" in row]
     return first >= WANTED * len(named) and all(not said for _, said in right) and median(times or [0]) <= MOST_TIMES
 
 
-def judged(name: str) -> dict[str, Any] | None:
+def judged(name: str, has_times: bool) -> dict[str, Any] | None:
     """Returns at which place the commands name the cause, and what opdoctor takes beside the dearest verb alone."""
     folder, number = (SHARED / "reports", name[1:]) if name.startswith("r") else (SHARED / "cases", f"case_{name}")
     path = next(iter(sorted(folder.glob(f"{number}*.py"))), None)
     if path is None:
         print(f"{name}: skipped, {folder} does not have it", flush=True)
         return None
-    row: dict[str, Any] = {"name": path.stem}
-    for command in ("audit", "doctor"):
-        began = time.perf_counter()
-        text = forked(commanded, command, path)
-        row[command], row[f"{command}_s"] = place(text, CAUSES[name]), time.perf_counter() - began
-        row["text"] = text
-    alone = {verb: forked(recorded, verb, path)[1] for verb in ALONE}
-    row["cell"], seconds = forked(recorded, "opdoctor", path)
-    row["cell"] = place(row["cell"], CAUSES[name])
-    row["dearest"] = max(alone, key=lambda verb: alone[verb])
-    row["times"] = seconds / max(alone.values())
+    row: dict[str, Any] = {"name": path.stem, "text": forked(commanded, "doctor", path)}
+    row["doctor"] = place(row["text"], CAUSES[name])
+    row["is_named"] = row["doctor"] in FIRST or place(forked(commanded, "audit", path), CAUSES[name]) is not None
+    if has_times:
+        alone = {verb: forked(recorded, verb, path)[1] for verb in ALONE}
+        row["dearest"] = max(alone, key=lambda verb: alone[verb])
+        row["times"] = forked(recorded, "opdoctor", path)[1] / max(alone.values())
     print({key: value for key, value in row.items() if key != "text"}, flush=True)
     return row
 
@@ -182,21 +180,21 @@ def _quiet() -> Iterator[io.StringIO]:
 
 
 def report(rows: Sequence[dict[str, Any]], right: Sequence[tuple[str, Any]]) -> Iterator[str]:
-    named = [row for row in rows if row["audit"]]
-    first = sum(row["doctor"] in (1, 2) for row in named)
+    named = [row for row in rows if row["is_named"]]
+    first = sum(row["doctor"] in FIRST for row in named)
     yield f"# nbkit doctor: {first} of {len(named)} causes first or second\n"
+    if times := [row["times"] for row in rows if "times" in row]:
+        yield f"opdoctor takes {median(times):.2f} times the dearest verb alone (median), at most {max(times):.2f}.\n"
     if rows:
-        yield f"opdoctor takes {median(row['times'] for row in rows):.2f} times the dearest verb alone (median).\n"
-        yield "| case | place by audit | by doctor | by opdoctor of 3 steps | dearest verb | opdoctor / it |"
-        yield "|---|---|---|---|---|---|"
+        yield "| case | place of its cause | dearest verb | opdoctor / it |\n|---|---|---|---|"
     for row in rows:
-        places = " | ".join(str(row[key] or "-") for key in ("audit", "doctor", "cell"))
-        yield f"| {row['name']} | {places} | {row['dearest']} | {row['times']:.2f} |"
+        ratio = f"{row['times']:.2f}" if "times" in row else ""
+        yield f"| {row['name']} | {row['doctor'] or '-'} | {row.get('dearest', '')} | {ratio} |"
     if right:
         yield f"\n{sum(not said for _, said in right)} of {len(right)} right steps: nothing wrong.\n"
         yield from (f"- {name}: {said}" for name, said in right if said)
     for row in rows:
-        if row["doctor"] not in (1, 2):
+        if row["doctor"] not in FIRST:
             yield f"\n## {row['name']}\n\n```text\n{row['text'].strip()}\n```"
 
 

@@ -10,7 +10,8 @@ STATE = (
     " [n for n in dir(__import__('builtins')) + list(globals()) + list(get_ipython().user_ns_hidden) if 'nbkit' in n]]"
 )
 
-VERBS = {"opaudit", "opcapture", "opcast", "opcheck", "opcost", "opdiff", "opfallback", "opstable", "optime", "optrace"}
+RECORDING = {"opaudit", "opcapture", "opcast", "opcheck", "opcost", "opdiff", "opdoctor", "opfallback", "opstable"}
+VERBS = RECORDING | {"optime", "optrace"}
 
 
 def test_loading_twice_is_loading_once_and_unloading_leaves_nothing(kernel):

@@ -17,7 +17,8 @@ from nbkit.capture.calibrate.probes.elementwise import elementwise_probes
 from nbkit.capture.calibrate.probes.probe import Place, Probe
 from nbkit.capture.calibrate.probes.products import batched_probes, layer_probes, product_probes, square_probes
 from nbkit.capture.calibrate.probes.rows import row_probes
-from nbkit.capture.cost.device_option import THIS_MACHINE, calibration_path, current_device
+from nbkit.capture.calibration import calibration_path
+from nbkit.capture.cost.device_option import THIS_MACHINE, current_device
 from nbkit.capture.cost.op_costs import OpCosts
 from nbkit.devices.device import CALLS, Device
 from nbkit.devices.stored import save_device

@@ -9,7 +9,7 @@ from torch import nn
 
 from nbkit.capture.audit.opaudit import observer_of
 from nbkit.capture.check.opcheck import CheckObserver
-from nbkit.capture.doctor.timing import TimeObserver, times_of, timings_of, with_time_findings
+from nbkit.capture.doctor.timing import TimeObserver, times_of, with_time_findings, with_times
 from nbkit.capture.profiler.kineto import check_free, device_to_record, event_overhead_us
 from nbkit.capture.profiler.optime import optime
 from nbkit.capture.raw.running import check_nesting
@@ -148,9 +148,9 @@ class opdoctor:  # noqa: N801  a context manager is named like the function it s
         assert self.trace is not None and self.looking.trace is not None
         frames, meta = dict(self.looking.trace.frames), dict(self.looking.trace.meta)
         timed = self.timing.trace
-        if timed is not None:
+        if timed is not None and not timed.complete:
             meta |= {name: timed.meta[name] for name in ("complete", "error")}
-            frames = with_time_findings(frames, timed.findings)
-            frames["timings"] = timings_of(frames["ops"], timed)
+        elif timed is not None:
+            frames = with_times(with_time_findings(frames, timed.findings), timed)
             meta["step"] = {**meta["step"], **times_of(timed)}
         self.trace._fill(frames, meta)

@@ -19,6 +19,7 @@ from nbkit.findings.time.rules import time_findings
 from nbkit.flops import call_flops, formulas
 from nbkit.schema import FINDINGS, TIMINGS
 from nbkit.schema.findings import MOST_OPS
+from nbkit.timeline.median_times import at_median_times, moved
 from nbkit.trace.trace import Trace
 
 PHASES = ("forward", "backward", "optimizer", "other")
@@ -105,16 +106,15 @@ def _values(op: str, arguments: object) -> list[Any]:
 
 
 def times_of(timed: Trace) -> dict[str, Any]:
-    """Returns the time of a step, in the middle of how many runs, and in these the times of phases and slowest op."""
+    """Returns the time of a step, in the middle of how many runs, and in these what phases, ops and modules take."""
     ops = timed.ops
     if not len(ops):
         return {}
-    own = ops["self_time_us"]
-    phases = own.groupby(ops["phase"], sort=False).sum()
-    by_op = own[ops["level"] == "aten"].groupby(ops["op"], sort=False).sum()
+    phases = ops["self_time_us"].groupby(ops["phase"], sort=False).sum()
     shares = {
         "phases": {phase: float(phases[phase]) for phase in PHASES if phases.get(phase)},
-        "slowest": [str(by_op.idxmax()), float(by_op.max())] if len(by_op) else None,
+        "slowest_op": _most(ops[ops["level"] == "aten"], "op"),
+        "slowest_module": _most(ops, "module"),
     }
     if "timings" not in timed.frames:
         return {"time_us": float(ops["total_time_us"].iloc[0]), "runs": 1, **shares}
@@ -123,25 +123,39 @@ def times_of(timed: Trace) -> dict[str, Any]:
     return {"time_us": float(whole["median_us"]), **spread, **shares}
 
 
-def timings_of(ops: pd.DataFrame, timed: Trace) -> pd.DataFrame:
-    """Returns `timings` with the op_ids of `ops`; empty where the timed runs ran other ops than the one looked at."""
-    timings = timed.frames.get("timings", TIMINGS.frame())
-    mine, theirs = _calls(ops), _calls(timed.ops)
-    if ops["op"].iloc[mine].tolist() != timed.ops["op"].iloc[theirs].tolist():
-        return TIMINGS.frame()
-    op_ids = dict(zip(theirs.tolist(), mine.tolist(), strict=True))
-    chosen = timings[timings["op_id"].isin(op_ids)]
-    return TIMINGS.frame({**chosen, "op_id": chosen["op_id"].map(op_ids).to_numpy()}).sort_values(
-        "op_id", ignore_index=True
-    )
+def _most(ops: pd.DataFrame, column: str) -> tuple[str, float] | None:
+    """Returns the op or module whose calls take most by themselves, with that time; null where there is none."""
+    sums = ops["self_time_us"].groupby(ops[column], sort=False).sum()
+    return (str(sums.idxmax()), float(sums.max())) if len(sums) else None
 
 
-def _calls(ops: pd.DataFrame) -> np.ndarray:
-    """Returns the rows of aten ops that no other op called, in the order in which they began."""
-    is_op = (ops["level"] == "aten").to_numpy(bool)
-    parent = ops["parent_id"].to_numpy(np.int64, na_value=-1)
-    rows = np.flatnonzero(is_op & ~np.append(is_op, False)[parent])
-    return rows[np.argsort(ops["start_us"].to_numpy()[rows], kind="stable")]
+def with_times(frames: Frames, timed: Trace) -> Frames:
+    """Returns the frames with the median times of calls in timed runs, and `timings`; all else is of the first run.
+
+    The n-th call of an op is its n-th there. Ops that the timed runs called otherwise often keep their own times.
+    """
+    ops, timings = frames["ops"], timed.frames.get("timings", TIMINGS.frame())
+    if not len(timings):
+        whole = timed.ops["total_time_us"]
+        of_one = {"op_id": timed.ops["op_id"], "median_us": whole, "min_us": whole}
+        timings = TIMINGS.frame({**of_one, "repeats": np.ones(len(whole), np.int64), "iqr_us": np.zeros(len(whole))})
+    both = _calls(ops).merge(_calls(timed.ops), on=["op", "calls", "nth"], suffixes=("", "_timed"))
+    known = both[["op_id", "op_id_timed"]].merge(timings.rename(columns={"op_id": "op_id_timed"}), on="op_id_timed")
+    known = TIMINGS.frame(dict(known.sort_values("op_id")[TIMINGS.names]))
+    medians = ops[["total_time_us", "self_time_us", "self_device_time_us"]].copy()
+    rows = known["op_id"].to_numpy()
+    rows = rows[~np.isin(rows, ops["parent_id"].dropna().to_numpy(np.int64))]
+    medians.loc[rows, ["total_time_us", "self_time_us"]] = known.set_index("op_id")["median_us"].loc[rows]
+    made = at_median_times(ops, medians)
+    time_us = moved(frames["memory"]["time_us"].to_numpy(np.float64), ops, made)
+    return {**frames, "ops": made, "timings": known, "memory": frames["memory"].assign(time_us=time_us)}
+
+
+def _calls(ops: pd.DataFrame) -> pd.DataFrame:
+    """Returns of each aten op how often it was called, and which of these calls it is, in the order they began."""
+    aten = ops.loc[ops["level"] == "aten", ["op_id", "op", "start_us"]].sort_values("start_us", kind="stable")
+    groups = aten.groupby("op", sort=False)
+    return aten.assign(calls=groups["op"].transform("size"), nth=groups.cumcount())
 
 
 def with_time_findings(frames: Frames, findings: pd.DataFrame) -> Frames:

@@ -13,6 +13,7 @@ import torch
 from torch._C._profiler import _RecordFunctionFast
 
 from nbkit import units
+from nbkit.capture.calibration import peaks_of_most
 from nbkit.capture.frames.build import machine_text, now_text, versions
 from nbkit.capture.frames.module_rows import modules_frame
 from nbkit.capture.profiler.alternatives import measure
@@ -219,6 +220,8 @@ class optime:  # noqa: N801  a context manager is named like the function it sta
             "repeats": len(self.runs) if self.repeats else 0,
             "notes": notes,
         }
+        if peaks := peaks_of_most(frames["ops"]):
+            meta["measured_device"] = peaks
         self.trace._fill({**frames, "findings": time_findings(frames, self.measure)}, meta)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pandas as pd
 
 from nbkit import units
-from nbkit.findings.causes import FOLLOWS, causes_of
+from nbkit.findings.causes import FOLLOWS, SAME_OP, causes_of, read_evidence
 from nbkit.findings.finding import calls_of
 from nbkit.schema import FINDINGS, OPS
 from nbkit.schema.findings import SEVERITIES
@@ -86,6 +86,8 @@ def has_steps(trace: Trace) -> bool:
 
 def _entry(row: dict[Hashable, Any], of: pd.DataFrame, relations: Sequence[str], *, with_step: bool) -> Entry:
     what = f"{_what(row)}.{_effect(row)}"
+    if SAME_OP in relations:
+        what = f"{row['op']}: {read_evidence(row['evidence'])['of_op']}. Worst: {row['message']}."
     return Entry(
         str(row["severity"]),
         shown(str(row["rule"])),

@@ -23,9 +23,14 @@ _CELLS: dict[str, tuple[str, "WeakSet[Any]"]] = {}
 def show(name: str, static: Mapping[str, Any], bundle: Bundle) -> None:
     """Shows the static view with `name` as its class, then the widget without text: all of it is said by then."""
     publish = shell().display_pub.publish
-    publish({**static, "text/html": f'<div class="nbkit-first {name}">{static["text/html"]}{_GONE}</div>'})
+    publish({**static, "text/html": static_first(name, static["text/html"])})
     data, metadata = bundle
     publish({WIDGET_VIEW: data[WIDGET_VIEW], "text/plain": ""}, metadata)
+
+
+def static_first(name: str, html: str) -> str:
+    """Wraps a static view that stands above its widget."""
+    return f'<div class="nbkit-first {name}">{html}{_GONE}</div>'
 
 
 def end_with_cell(widget: Any) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 from nbkit import units
 from nbkit.trace.trace import Trace
 from nbkit.views.statements.statement import Words
-from nbkit.views.summary.names import shown
+from nbkit.views.summary.names import ROOT, shown
 
 
 def step_words(trace: Trace) -> list[Words]:
@@ -16,19 +16,20 @@ def step_words(trace: Trace) -> list[Words]:
 
 
 def _time(step: dict[str, Any]) -> Iterator[Words]:
-    """Yields the time of the step; of one that was timed by itself the shares of its phases and its slowest op, too."""
+    """Yields the time of the step; of one that was timed by itself what its phases, ops and modules take, too."""
     time, runs = units.duration(step["time_us"]), step["runs"]
     if not runs:
         yield (f"At most {time} per step: recording slows it; repeats are timed by themselves.",)
         return
-    spread = f"median of {units.count(runs)}, IQR {units.duration(step['iqr_us'])}" if runs > 1 else "one run"
+    spread = f"median of {units.counted(runs, 'run')}, IQR {units.duration(step['iqr_us'])}" if runs > 1 else "one run"
     whole = sum(step["phases"].values()) or 1.0
-    phases = ", ".join(f"{shown(name)} {units.share(time_us / whole)}" for name, time_us in step["phases"].items())
-    slowest = ""
-    if step["slowest"]:
-        name, time_us = step["slowest"]
-        slowest = f"; slowest op {shown(name)} {units.share(time_us / whole)}"
-    yield (f"{time} per step ({spread}): {phases}{slowest}.",)
+    phases = [f"{name} {100 * time_us / whole:.0f} %" for name, time_us in step["phases"].items()]
+    slowest = [
+        f"slowest {noun} {shown(name.removesuffix('.default')) or ROOT} ({100 * time_us / whole:.0f} %)"
+        for noun in ("op", "module")
+        for name, time_us in filter(None, [step[f"slowest_{noun}"]])
+    ]
+    yield (f"{time} per step ({spread}): {', '.join(phases)}{'; ' if slowest else ''}{', '.join(slowest)}.",)
 
 
 def _memory(step: dict[str, Any]) -> Iterator[Words]:

@@ -60,4 +60,4 @@ def _show(trace: Trace) -> None:
 
 def in_marimo(trace: Trace) -> Any:
     """Returns what marimo shows of a trace: a new widget, as marimo ends those of a cell that runs again."""
-    return view_of(trace).widget(trace)
+    return view_of(trace).widget(trace)._display_()

@@ -34,7 +34,7 @@ class KnownValues:
         with isolated():
             most = MOST_FLOATS if real.is_floating_point() or real.is_complex() else MOST_INTEGERS
             if real.layout is torch.strided and real.device.type == "cpu" and max(real.numel(), fake.numel()) <= most:
-                self.values[fake] = _repeated(real.detach(), fake.shape).to(fake.dtype, copy=True)
+                self.values[fake] = repeated(real.detach(), fake.shape).to(fake.dtype, copy=True)
 
     def forget(self, fake: Tensor) -> None:
         """Lets go of what is known of a tensor."""
@@ -76,7 +76,8 @@ class KnownValues:
                 self.values[fake] = value
 
 
-def _repeated(values: Tensor, shape: torch.Size) -> Tensor:
+def repeated(values: Tensor, shape: torch.Size) -> Tensor:
+    """Returns a tensor of this shape in which values repeat."""
     for dim, size in enumerate(shape):
         if values.shape[dim] != size:
             values = values.index_select(dim, torch.arange(size) % values.shape[dim])

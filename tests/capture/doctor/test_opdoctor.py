@@ -1,0 +1,198 @@
+"""`opdoctor`: what it finds in one run, which bits it leaves, and what further runs add."""
+
+import gc
+import weakref
+from functools import cache
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import nn
+from torch.utils.flop_counter import FlopCounterMode
+
+import nbkit
+from nbkit.capture.raw.running import running
+from nbkit.errors import OptionError
+from tests.capture.identical import each_step, left_by
+
+bare = cache(left_by)
+
+
+def training(*, detached=False, divides=False):
+    """A step of a small model; with a layer that is cut off, or a 0 / 0 in the loss."""
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(8, 16), nn.Tanh(), nn.Linear(16, 4))
+    optimizer = torch.optim.SGD(model.parameters(), 0.1)
+    x, y = torch.randn(6, 8), torch.randint(0, 4, (6,))
+
+    def step():
+        hidden = model[1](model[0](x))
+        out = model[2](hidden.detach() if detached else hidden)
+        loss = F.cross_entropy(out / (out * 0) if divides else out, y)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    return step
+
+
+@each_step
+def test_opdoctor_leaves_the_step_as_it_is(name, dtype):
+    doctor = nbkit.opdoctor()
+    assert left_by(name, dtype, doctor) == bare(name, dtype)
+    assert doctor.trace.complete
+    assert running() == []
+
+
+def test_a_right_step_is_said_to_be_right_with_time_and_peak():
+    trace = nbkit.opdoctor().run(training())
+    assert len(trace.findings[trace.findings["severity"] != "hint"]) == 0
+    text = trace.brief()
+    assert "Nothing wrong found." in text or "No errors and no warnings." in text
+    assert "At most " in text and "Peak memory " in text
+
+
+@pytest.mark.parametrize(
+    ("fault", "rule", "op"), [("detached", "no_gradient", "aten.detach"), ("divides", "inf", "aten.div")]
+)
+def test_one_run_looks_at_training_and_at_values(fault, rule, op):
+    trace = nbkit.opdoctor().run(training(**{fault: True}))
+    (first,) = [part for part in trace.brief().split("\n\n") if part.startswith("1. ")]
+    assert f", {rule}: " in first
+    assert op in first
+    assert trace.meta["checked_tensors"] and len(trace.parameters) == 4 and len(trace.memory)
+
+
+@pytest.mark.parametrize(("options", "runs", "timed"), [((0, 0), 1, 0), ((0, 1), 1, 0), ((2, 1), 3, 0), ((1, 4), 5, 3)])
+def test_the_step_runs_as_often_as_asked(options, runs, timed):
+    calls = []
+    step = training()
+    warmup, repeats = options
+    trace = nbkit.opdoctor(warmup=warmup, repeats=repeats).run(lambda: calls.append(step()))
+    assert (len(calls), trace.meta["step"]["runs"]) == (runs, timed)
+    assert ("timings" in trace.frames) == (timed > 0)
+    assert ("per step (median of 3 runs, IQR" in trace.brief()) == (timed == 3)
+
+
+def test_the_timings_of_further_runs_belong_to_the_ops_of_the_first():
+    trace = nbkit.opdoctor(repeats=3).run(training())
+    ops = trace.ops.set_index("op_id")["op"].loc[trace.timings["op_id"]]
+    assert {"aten.addmm.default", "aten._log_softmax.default", "aten.mm.default"} <= set(ops)
+    assert (ops == "aten.addmm.default").sum() == 2
+    assert set(trace.timings["repeats"]) == {2}
+
+
+def test_other_ops_in_further_runs_have_no_timings():
+    numbers = iter(range(3))
+
+    def step():
+        return torch.ones(3).exp() if next(numbers) else torch.ones(3).sin().exp().exp()
+
+    trace = nbkit.opdoctor(repeats=3).run(step)
+    assert trace.ops["op"].iloc[trace.timings["op_id"]].tolist() == ["aten.ones.default"]
+
+
+@pytest.mark.parametrize("repeats", [2, 4])
+def test_the_times_of_ops_are_those_of_the_timed_runs(repeats):
+    trace = nbkit.opdoctor(repeats=repeats).run(training())
+    ops = trace.ops.set_index("op_id").loc[trace.timings["op_id"]]
+    assert ops["self_time_us"].to_numpy() == pytest.approx(trace.timings["median_us"].to_numpy())
+    assert set(trace.timings["repeats"]) == {repeats - 1}
+    parts = trace.ops.dropna(subset="parent_id").groupby("parent_id")["total_time_us"].sum()
+    assert (trace.ops["total_time_us"].loc[parts.index].to_numpy() >= parts.to_numpy() - 1e-3).all()
+    assert trace.memory["time_us"].is_monotonic_increasing
+
+
+def test_flops_are_those_that_torch_counts():
+    model = nn.Sequential(nn.Conv2d(3, 8, 3, stride=2), nn.Flatten(), nn.Linear(8 * 7 * 7, 4))
+    x = torch.randn(2, 3, 16, 16)
+    with FlopCounterMode(display=False) as counter:
+        model(x).sum().backward()
+    trace = nbkit.opdoctor().run(lambda: model(x).sum().backward())
+    assert trace.meta["step"]["flops"] == counter.get_total_flops()
+    assert trace.meta["step"]["uncounted_calls"] == 0
+
+
+def test_the_peak_is_what_the_step_holds_without_our_copies():
+    model, x = nn.Linear(256, 256, bias=False), torch.randn(64, 256)
+
+    def step():
+        hidden = model(x)
+        return hidden.relu()
+
+    measured = nbkit.opdoctor().run(step).meta["step"]
+    held, made = 4 * (256 * 256 + 64 * 256), 2 * 4 * 64 * 256
+    assert measured["held_bytes"] == held
+    assert measured["peak_bytes"] == held + made  # a copy of the weight, which opaudit holds, is as large as all of it
+
+
+def test_an_error_passes_through_and_what_was_seen_is_kept():
+    with pytest.raises(ZeroDivisionError), nbkit.opdoctor() as trace:
+        training(divides=True)()
+        raise ZeroDivisionError
+    assert (trace.complete, trace.findings["rule"].iloc[0]) == (False, "inf")
+    assert running() == []
+
+
+@pytest.mark.parametrize("at", [0, 1, 2, 3])
+def test_an_error_in_any_run_ends_all_and_is_told(at):
+    numbers = iter(range(9))
+    step = training()
+
+    def failing():
+        step()
+        if next(numbers) == at:
+            raise ZeroDivisionError("here")
+
+    doctor = nbkit.opdoctor(warmup=1, repeats=4)
+    with pytest.raises(ZeroDivisionError, match="here"):
+        doctor.run(failing)
+    assert (doctor.trace.complete, doctor.trace.meta["error"]["type"]) == (False, "ZeroDivisionError")
+    assert doctor.trace.meta["step"]["runs"] == 0
+    assert running() == []
+
+
+def test_it_keeps_no_model_alive():
+    def recorded():
+        model, x = nn.Linear(3, 3), torch.ones(2, 3)
+        doctor = nbkit.opdoctor(repeats=3)
+        return doctor, doctor.run(lambda: model(x).sum().backward()), weakref.ref(model)
+
+    _doctor, trace, model = recorded()
+    gc.collect()
+    assert model() is None
+    assert len(trace.ops)
+
+
+def test_a_recording_is_made_once():
+    doctor = nbkit.opdoctor()
+    doctor.run(training())
+    with pytest.raises(OptionError, match="This opdoctor has been used already"):
+        doctor.run(training())
+
+
+@pytest.mark.parametrize(
+    ("use", "sentence"),
+    [
+        (lambda: nbkit.opdoctor(repeats=-1), "repeats=-1 is not a count; give a whole number from 0 up."),
+        (lambda: nbkit.opdoctor(warmup=1.5), "warmup=1.5 is not a count; give a whole number from 0 up."),
+        (lambda: nbkit.opdoctor(model=3), "model=int is no module"),
+        (lambda: nbkit.opdoctor(optimizer=3), "optimizer=int has no param_groups"),
+        (lambda: nbkit.opdoctor(device="gpu"), "device='gpu' is not known"),
+        (lambda: nbkit.opdoctor().run(3), "run() calls the step itself, and this is a int"),
+        (lambda: nbkit.optime().run(lambda: nbkit.opdoctor().run(training())), "opdoctor cannot run inside optime"),
+        (lambda: nbkit.opdoctor().run(lambda: nbkit.optime().run(training())), "optime cannot run inside opdoctor"),
+    ],
+)
+def test_what_it_cannot_use_it_refuses_in_a_sentence(use, sentence):
+    with pytest.raises((OptionError, TypeError)) as caught:
+        use()
+    assert sentence in str(caught.value)
+    assert running() == []
+
+
+def test_a_block_that_was_to_be_repeated_says_how():
+    message = r"a `with` block runs once; use nbkit.opdoctor\(repeats=N\).run\(step\)"
+    with pytest.raises(OptionError, match=message), nbkit.opdoctor(repeats=3):
+        training()()
