@@ -147,7 +147,8 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_AT_FIRST_USE})
+    """Returns the public names alone, which is what Tab offers."""
+    return sorted({*__all__, *_AT_FIRST_USE, "__all__", "__doc__", "__file__", "__name__", "__version__"})
 
 
 def _know_the_views() -> None:

@@ -52,7 +52,7 @@ def test_quiet_shows_nothing_and_help_runs_nothing(kernel):
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("", "the following arguments are required: LEFT, RIGHT"),
+        ("", "LEFT, RIGHT are missing."),
         ("modle other", "there is neither a name 'modle' in this notebook nor such a file; did you mean 'model'?"),
         ("model other --inputs y", "there is no 'y' in this notebook, which --inputs names"),
     ],

@@ -42,7 +42,7 @@ def test_quiet_shows_nothing_and_help_runs_nothing(kernel):
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("", "the following arguments are required: SOURCE"),
+        ("", "SOURCE is missing."),
         ("modle", "there is neither a name 'modle' in this notebook nor such a file; did you mean 'model'?"),
         ("no/such.log", "there is neither a name 'no/such.log' in this notebook nor such a file; "),
         ("torch", "There is no graph of the type module; give a torch.nn.Module"),

@@ -48,7 +48,9 @@ def roofline(
     limits = {"peak_flops": peak_flops, "peak_bandwidth": peak_bandwidth, "element_bytes": element_bytes}
     for name, value in limits.items():
         if value is not None and not (is_number(value) and value > 0):
-            raise OptionError(f"{name}={value!r} is no number above 0; give one, or None where it is not known.")
+            raise OptionError(
+                f"{name} must be a number above 0, got {value!r}; give one, or None where it is not known."
+            )
     calls = _calls_of_known_flops(ops)
     calls["size_bytes"] = _sizes(calls, tensors, element_bytes)
     names = ["op", "input_shapes", "clock"]

@@ -162,8 +162,12 @@ class optime:  # noqa: N801  a context manager is named like the function it sta
             self.recording = KinetoRecording(self.options, self.stacks)
         self.running = running()
         self.running.append(self)
-        self.progress = Progress(self._progress).__enter__()
+        self.progress = Progress(self._progress, done=self._done).__enter__()
         return self.trace
+
+    def _done(self) -> float | None:
+        """Returns which part of the repeated runs is over; null while they warm up, and where there is one."""
+        return len(self.runs) / self.repeats if self.repeats and self.runs and self in self.running else None
 
     def _progress(self) -> str:
         """Says how far it is; another thread asks, while the step runs."""

@@ -91,7 +91,7 @@ class opstable(Recorder):  # noqa: N801  a context manager is named like the fun
 
 def _checked_count(name: str, value: object) -> int:
     if not is_whole_number(value) or value < 1:  # type: ignore[operator]
-        raise OptionError(f"{name}={value!r} is no number of runs; give a whole number from 1 up.")
+        raise OptionError(f"{name} must be a number of runs, got {value!r}; give a whole number from 1 up.")
     return int(value)  # type: ignore[call-overload, no-any-return]
 
 

@@ -281,8 +281,8 @@ def test_calls_alike_are_tried_otherwise_only_a_few_times():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"reruns": 0}, "reruns=0 is no number of runs; give a whole number from 1 up"),
-        ({"alike": "two"}, "alike='two' is no number of runs"),
+        ({"reruns": 0}, "reruns must be a number of runs, got 0; give a whole number from 1 up"),
+        ({"alike": "two"}, "alike must be a number of runs, got 'two'"),
         ({"checks": "batches"}, "checks='batches' is not known; .*batch"),
     ],
 )
