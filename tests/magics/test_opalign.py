@@ -22,7 +22,7 @@ def shown(kernel, code: str) -> str:
 
 
 def test_two_models_are_aligned_and_stored(kernel):
-    assert shown(kernel, "%opalign model other --inputs x").startswith("opalign")
+    assert "\n\nopalign " in shown(kernel, "%opalign model other --inputs x")
     kernel.run("%opalign -q model other --inputs x --name both -o found")
     text = shown(kernel, "found.meta['name'], found is _opalign, found.meta['first_divergence']")
     assert text == "('both', True, None)"

@@ -21,8 +21,8 @@ def shown(kernel, code: str) -> str:
 
 
 def test_names_are_modules_and_traces(kernel):
-    assert shown(kernel, "%opgraph model").startswith("opgraph Sequential")
-    assert shown(kernel, "%opgraph step").startswith("opgraph optrace")
+    assert "\n\nopgraph Sequential" in shown(kernel, "%opgraph model")
+    assert "\n\nopgraph optrace" in shown(kernel, "%opgraph step")
     kernel.run("%opgraph -q model.0 -o first")
     assert shown(kernel, "first.meta['name'], first is _opgraph, len(first.nodes)") == "('Linear', True, 3)"
 

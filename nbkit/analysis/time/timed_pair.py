@@ -167,7 +167,7 @@ def _repeats_notes(repeats: int) -> Iterator[str]:
             "(nbkit.optime(warmup=2, repeats=10))."
         )
     elif repeats < ENOUGH_REPEATS:
-        yield f"Only large changes are reliable with {repeats} repeats; use -r 10."
+        yield f"Only large changes are reliable with {repeats} repeats; use -r 10 (repeats=10)."
 
 
 def _machine_notes(fine: Groups, factor: float) -> Iterator[str]:

@@ -44,6 +44,7 @@ def shower(trace: Trace) -> Callable[[], None] | None:
     return partial(_show, trace) if has_live_front_end() else None
 
 
+@in_session
 @one_view()
 def _show(trace: Trace) -> None:
     """Shows the trace as HTML and text, then as its verb's widget."""

@@ -73,7 +73,7 @@ def test_without_repeats_the_noise_is_unknown_and_that_is_said() -> None:
 
 
 def test_few_repeats_are_noted() -> None:
-    note = "5 repeats tell only large differences from noise, and not always; record both runs with 10."
+    note = "Only large changes are reliable with 5 repeats; use -r 10 (repeats=10)."
     assert compare_times(repeated(0, repeats=5), repeated(1))["verdict"].notna().all()
     assert compare_times(repeated(0, repeats=5), repeated(1)).attrs["notes"] == [note]
     assert compare_times(repeated(0), repeated(1)).attrs["notes"] == []
