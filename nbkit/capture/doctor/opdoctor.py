@@ -25,7 +25,7 @@ class DoctorRecorder(Recorder):
 
 
 class opdoctor:  # noqa: N801  a context manager is named like the function it stands for
-    """Finds what is wrong with a step, as a context manager; gives a Trace with `findings`, the causes first.
+    """Finds what is wrong with a step, as a context manager; gives a Trace whose brief names the causes first.
 
     One run is looked at as opcheck, opaudit and optime do, at once, and computes the same bits as without it. The trace
     is that of `optrace`, with `parameters`, `memory` and the findings of all three in one list. `meta["step"]` has the
