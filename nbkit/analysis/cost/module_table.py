@@ -10,7 +10,7 @@ from nbkit.analysis.query.module_tree import module_tree
 from nbkit.analysis.time.memory import live_at_peak
 from nbkit.analysis.time.times import by_module_tree, computing_ops, host_ops
 from nbkit.errors import OptionError
-from nbkit.schema import COSTS, MODULES, OPS, TENSORS, table
+from nbkit.schema import COSTS, MEMORY, MODULES, OPS, TENSORS, table
 from nbkit.trace.checks import checked_trace
 from nbkit.trace.trace import Trace
 
@@ -91,7 +91,7 @@ def _amounts(trace: Trace, keys: list[Key], ops: pd.DataFrame) -> dict[str, Any]
         on_device = times["total_device_time_us"]
         known = on_device if on_device.notna().any() else times["total_time_us"]
         columns["time_us"] = known.reindex(pd.MultiIndex.from_tuples(keys)).array
-    if len(memory := trace.frames.get("memory", ())):
+    if len(memory := trace.frames.get("memory", MEMORY.frame())):
         columns["held_bytes"] = _sums(keys, live_at_peak(memory, ops), "size_bytes", is_whole=True)
     return columns
 
@@ -102,7 +102,7 @@ def _sums(keys: Sequence[Key], rows: pd.DataFrame, name: str, *, is_whole: bool)
     values = rows[name].astype("float64")
     groups = values.groupby([rows["model"], rows["module"]], sort=False)
     sums = groups.sum().where(groups.count() == groups.size()) if is_whole else groups.sum(min_count=1).dropna()
-    for (model, module), amount in sums.items():
+    for (model, module), amount in zip(list[Key](sums.index), sums.tolist(), strict=True):
         for above in _with_those_above(module):
             totals[model, above] = totals.get((model, above), 0.0) + amount
     return [totals.get(key, 0.0 if is_whole else None) for key in keys]

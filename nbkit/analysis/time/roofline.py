@@ -83,8 +83,8 @@ def _sizes(calls: pd.DataFrame, tensors: pd.DataFrame | None, element_bytes: int
         sizes = near.groupby("op_id")["size_bytes"].sum(min_count=1)
         return calls["op_id"].map(sizes).astype("float64")
     kinds = calls[CALL].drop_duplicates()
-    sizes = [_size(element_bytes, *call) for call in kinds.itertuples(index=False, name=None)]
-    return calls.merge(kinds.assign(size_bytes=np.array(sizes, np.float64)), how="left", on=CALL)["size_bytes"]
+    moved = [_size(element_bytes, *call) for call in kinds.itertuples(index=False, name=None)]
+    return calls.merge(kinds.assign(size_bytes=np.array(moved, np.float64)), how="left", on=CALL)["size_bytes"]
 
 
 def _size(element: int | None, op: str, inputs: object, dtypes: object, arguments: object, flops: float) -> float:
@@ -98,7 +98,8 @@ def _size(element: int | None, op: str, inputs: object, dtypes: object, argument
         return nan
     given = json.loads(arguments) if isinstance(arguments, str) else {}
     written = _written(op.split(".")[1] if op.startswith("aten.") else "", tensors, given, flops)
-    return sum(prod(shape) * size for shape, size in zip(tensors, sizes, strict=True)) + written * (sizes or [nan])[0]
+    read = sum(prod(shape) * size for shape, size in zip(tensors, sizes, strict=True))
+    return float(read + written * (sizes or [nan])[0])
 
 
 def _written(op: str, inputs: list[list[int]], arguments: dict[str, Any], flops: float) -> float:

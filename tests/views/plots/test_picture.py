@@ -1,7 +1,5 @@
 """The writers of pictures: the same in both libraries, with texts that neither reads as markup."""
 
-from matplotlib.colors import to_hex
-
 from nbkit.views.plots.picture.live import live_picture
 from nbkit.views.plots.picture.picture import Chart, Picture, Series, log_if_wide
 
@@ -23,7 +21,7 @@ def test_both_draw_the_same_places_marks_and_words() -> None:
     assert [note.y for note in figure.layout.annotations] == [2.0, 1]  # a logarithm where the axis is one
     assert [text.get_text().strip() for text in axes.texts] == ["limit", "first"]
     assert figure.layout.title.text == "title<br>caption" and axes.get_title(loc="left") == "title\ncaption"
-    assert to_hex(axes.collections[0].get_edgecolor()[0]) == "#d64545"
+    assert (axes.lines[1].get_color(), axes.lines[1].get_marker()) == ("#d64545", "x")
 
 
 def test_names_are_neither_markup_nor_formulas() -> None:

@@ -111,6 +111,6 @@ def _trace(series: Series, axis: str) -> Any:
         shared |= {"mode": "lines", "line_dash": "dot"}
     if series.kind == "area":
         shared |= {"stackgroup": "all", "line_width": 0.5, "fillcolor": translucent(color, 0.7)}
-    fill = translucent(color, 0.6) if series.kind == "points" and series.symbol == "circle" else color
+    fill = color if isinstance(series.sizes, float) else translucent(color, 0.6)
     marker = {"size": series.sizes, "color": fill, "symbol": series.symbol, "line": {"width": 0}}
     return graph_objects.Scatter(**shared, marker=marker)

@@ -90,10 +90,14 @@ def _draw_series(axes: Any, series: Series, heights: dict[str, int]) -> None:
         axes.barh(y, upper - lower, 0.5, lower, color=color, alpha=0.4, label=label)
         axes.hlines(y, low, high, color=color, linewidth=1)
         axes.plot(middle, y, "|", color=color, markersize=10, markeredgewidth=2)
+    elif series.kind == "points" and isinstance(series.sizes, float):
+        # Of marks of one size the file has the shape once.
+        look = {"markersize": series.sizes * POINT, "markeredgewidth": 1.2 if series.symbol == "x" else 0.0}
+        axes.plot(x, y, SYMBOLS[series.symbol], color=color, label=label, zorder=3, clip_on=False, **look)
     elif series.kind == "points":
-        sizes = np.square(np.broadcast_to(np.asarray(series.sizes) * POINT, len(y)))
-        look = {"alpha": 0.6, "linewidth": 0} if series.symbol == "circle" else {"linewidth": 1.2}
-        axes.scatter(x, y, sizes, color=color, marker=SYMBOLS[series.symbol], label=label, zorder=3, **look)
+        axes.scatter(
+            x, y, np.square(np.asarray(series.sizes) * POINT), color=color, alpha=0.6, linewidth=0, label=label
+        )
     else:
         style, mark = ":" if series.is_dotted else "-", "." if series.kind == "line" and not series.is_dotted else None
         way = "steps-post" if series.kind == "steps" else "default"
