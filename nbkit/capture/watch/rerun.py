@@ -79,10 +79,7 @@ class Rerun:
     is_idle: bool = False  # there are optimizers, and what they hold is at the end as it was in the beginning
 
     def run(self) -> None:
-        """Records the first steps in depth, times them, and records the last and each anomalous one.
-
-        Ctrl-C ends it, with what was recorded until then.
-        """
+        """Records the first steps in depth, times them, and records the last and each anomalous one; up to Ctrl-C."""
         if self.keeper.problem is not None:
             self.limits.append(self.keeper.problem)
         first = self.keeper.first
@@ -100,8 +97,8 @@ class Rerun:
             self._all(first)
         except KeyboardInterrupt:
             done = {number for recording in self.recordings for number in recording.steps.steps}
-            count = units.counted(len(self.planned), "step")
-            self.error = {"type": "Interrupted", "message": f"{len(done)} of {count} looked into."}
+            message = f"{len(done)} of {units.counted(len(self.planned), 'step')} looked into."
+            self.error = {"type": "Interrupted", "message": message}
         finally:
             now.restore()
             step.module.update(names)
@@ -160,7 +157,7 @@ class Rerun:
                 before = live[call.number]
                 if error is not None and before["error"] != type(error).__name__:
                     raise CannotRunAgainError(f"{type(error).__name__}: {error}".rstrip(": "))
-                if not call.is_further and not _is_same(row["loss"], before["loss"]):
+                if not call.is_further and repr(row["loss"]) != repr(before["loss"]):
                     self.limits.append(OTHERWISE.format(number=call.number, now=row["loss"], before=before["loss"]))
                     return
         finally:
@@ -291,10 +288,6 @@ def audit_trace(rerun: Rerun) -> Trace:
         "outside_steps": rerun.outside_steps,
     }
     return Trace(frames, meta)
-
-
-def _is_same(loss: float | None, before: float | None) -> bool:
-    return loss == before or (loss is not None and before is not None and loss != loss and before != before)
 
 
 @contextmanager
