@@ -186,7 +186,7 @@ class CostObserver(Observer):
         if torch.is_grad_enabled() and torch._C._current_graph_task_id() != -1:
             self.recomputed.add(self._place())
         into_zeros = func in INTO_ZEROS and _is_of_formula()
-        self.costs.note(self._place(), func, args, kwargs, out, is_in_place=into_zeros)
+        self.costs.note(self._place(), func, args, kwargs, out, is_in_place=into_zeros, key=self.step.key)
         return self.costs.rows[-1].flops or 0
 
     def _note_made(self, out: Any) -> None:

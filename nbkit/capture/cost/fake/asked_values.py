@@ -20,6 +20,8 @@ MOST_FLOPS, MOST_BYTES = 10**11, 1 << 30
 # A real tensor that a constant was made of is gone at once: it is copied.
 MOST_CONSTANT = 1 << 16
 NO_MEMORY = -1
+NOTED = "_nbkit_view"  # on a tensor without values: the id of its memory, and its view
+INPLACE_VIEW = torch.Tag.inplace_view
 CLONE = torch.ops.aten.clone.default
 
 
@@ -101,6 +103,9 @@ class AskedValues:
         places = self.places.get(func)
         if places is None:
             places = self.places[func] = _written(func)
+        if places and INPLACE_VIEW in func.tags:
+            for tensor in tensors_in(args):
+                vars(tensor).pop(NOTED, None)
         outs = [self._view(tensor) for tensor in tensors_in(out)]
         made = tuple(None if self._is_known(view.number) else view for view in outs)
         if not places and not any(made):
@@ -230,9 +235,14 @@ class AskedValues:
         try:
             result = call.func(*self._with_values(call.args), **self._with_values(call.kwargs))
             others = {self.memories[number].data_ptr() for number in call.taken}
-            for view, value in zip(call.made, tensors_in(result), strict=True):
-                if view is not None and view.number not in self.memories:
+            # Without gradients a kernel keeps nothing for a backward pass.
+            for view, value in zip(call.made, tensors_in(result), strict=False):
+                if view is None or view.number in self.memories:
+                    continue
+                if value.shape == view.shape:
                     self.memories[view.number] = _memory_of(value, view, others)
+                else:  # what a kernel keeps for itself
+                    self.unknown.add(view.number)
         except Exception:  # what a kernel refuses, the step refuses when it runs
             self.unknown |= call.makes() | call.written
 
@@ -253,11 +263,18 @@ class AskedValues:
         return self.memories[number]
 
     def _view(self, tensor: Tensor) -> View:
+        memory_id = id(tensor.untyped_storage()) if tensor.layout is torch.strided else None
+        noted = vars(tensor).get(NOTED)
+        if noted is not None and noted[0] == memory_id and noted[1].shape == tensor.shape:
+            known: View = noted[1]
+            return known
         number = self.number_of(tensor)
         if number is None:
             return View(NO_MEMORY, 0, tensor.dtype, tensor.shape, (), 0)
         nbytes = tensor.untyped_storage().nbytes()
-        return View(number, nbytes, tensor.dtype, tensor.shape, tensor.stride(), tensor.storage_offset())
+        view = View(number, nbytes, tensor.dtype, tensor.shape, tensor.stride(), tensor.storage_offset())
+        vars(tensor)[NOTED] = memory_id, view
+        return view
 
     def _views(self, held: Any, taken: set[int]) -> Any:
         if isinstance(held, Tensor):

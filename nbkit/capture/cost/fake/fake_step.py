@@ -30,7 +30,7 @@ from nbkit.capture.cost.fake.unknown_number import UnknownNumber, numbers_of_fak
 from nbkit.capture.cost.fake.workspaces import KEPT, Workspaces
 from nbkit.capture.raw.source import location_text, user_location
 from nbkit.capture.raw.step_mode import StepMode
-from nbkit.capture.replay.copies import mapped, tensors_in
+from nbkit.capture.replay.copies import all_tensors, mapped, tensors_in
 from nbkit.capture.replay.isolated import isolated
 from nbkit.errors import CostError
 
@@ -77,6 +77,8 @@ class FakeStep(StepMode):
         self.fake = FakeMode()
         self.watcher, self.stand_in = watcher, stand_in
         self.assumed = 0  # values of optimizers that were taken as 1
+        self.formulas: dict[OpOverload, Callable[..., Any] | None] = {}
+        self.key: Any = None  # what the cost of the running op follows from; null if it was unusual
         self.is_reading, self.is_unknown = False, False  # tensor.item() runs; it gave what nobody knows
         self.values, self.asked = KnownValues(), AskedValues(watcher.memory_number, way)
         self.computed: dict[str, int] = {}  # ops and their lines that asked for values of data, with their calls
@@ -134,6 +136,7 @@ class FakeStep(StepMode):
                 self._take(args[0])
             args, kwargs = self._faked(args), self._faked(kwargs)
             self.watcher.before(func, args)
+            self.key = None
             out = self._run(func, args, kwargs)
             self.values.run(func, args, kwargs, out)
             self.asked.record(func, args, kwargs, out, self.watcher.after(func, args, kwargs, out))
@@ -155,7 +158,9 @@ class FakeStep(StepMode):
 
     def _run(self, func: OpOverload, args: Any, kwargs: Any) -> Any:
         refuse_device(func, kwargs)
-        if (formula := shape_formula(func)) is not None:
+        if func not in self.formulas:
+            self.formulas[func] = shape_formula(func)
+        if (formula := self.formulas[func]) is not None:
             return formula(*args, **kwargs)
         if func is ITEM and (value := self._item(args[0])) is not None:
             return value
@@ -178,11 +183,15 @@ class FakeStep(StepMode):
                 "with nbkit.register_shape_formula or torch.library.register_fake."
             ) from error
 
-    @staticmethod
-    def _computed(func: OpOverload, args: Any, kwargs: Any) -> Any:
+    def _computed(self, func: OpOverload, args: Any, kwargs: Any) -> Any:
         """Runs an op on fake tensors: what calling it would do, without the way through the dispatcher to the mode."""
-        with FakeStep._without_fake_mode() as mode:
-            return mode.dispatch(func, (FakeTensor,), args, kwargs)
+        mode: Any = torch._C._unset_dispatch_mode(FAKE)
+        try:
+            out = mode.dispatch(func, (FakeTensor,), args, kwargs)
+            self.key = None if mode.call is None else (mode.call, _aliases(args, kwargs))
+            return out
+        finally:
+            torch._C._set_dispatch_mode(mode)
 
     @staticmethod
     @contextmanager
@@ -359,6 +368,12 @@ class FakeStep(StepMode):
 
 def _name(func: OpOverload) -> str:
     return func.name().replace("::", ".")
+
+
+def _aliases(args: Any, kwargs: Any) -> tuple[int, ...]:
+    """Returns which tensors of a call share a memory: it counts once."""
+    memories = [id(tensor.untyped_storage()) for tensor in all_tensors(args, kwargs)]
+    return () if len({*memories}) == len(memories) else tuple(map(memories.index, memories))
 
 
 def _item(values: Tensor) -> Any:
