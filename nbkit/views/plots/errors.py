@@ -1,5 +1,6 @@
 """Errors in call order: of opdiff beside what rounding allows, of opalign relative to the left side."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -64,8 +65,8 @@ def _of_diffs(trace: Trace, diffs: pd.DataFrame) -> Picture:
 def _of_alignment(trace: Trace, rows: pd.DataFrame) -> Picture:
     first = first_row(trace)
     known = rows[rows["output_error"].notna() & ~rows["kind"].isin(["parameter", "buffer", "constant"])]
-    chart = _chart(known, "output_error", "relative error", first, [])
     allowed = known["allowed_error"].where(known["allowed_error"] > 0).dropna()
+    chart = _chart(known, "output_error", "relative error", first, [], allowed.tolist())
     few = allowed.iloc[seen_rows(allowed.to_numpy(np.float64), BUCKETS)]
     line = Series("allowed", few.index.tolist(), few.tolist(), MARK_COLOR, "steps", is_dotted=True)
     said = "no divergence" if first is None else f"first divergence: {_name(rows.loc[first])}"
@@ -83,10 +84,20 @@ def _picture_of(title: str, charts: list[Chart], said: str, values: pd.Series) -
     return Picture(title, charts, "; ".join(filter(None, parts)), height=2.4)
 
 
-def _chart(rows: pd.DataFrame, column: str, title: str, first: int | None, across: list[tuple[float, str]]) -> Chart:
+def _chart(
+    rows: pd.DataFrame,
+    column: str,
+    title: str,
+    first: int | None,
+    across: list[tuple[float, str]],
+    limits: Sequence[float] = (),
+) -> Chart:
     values = rows[column].to_numpy(np.float64)
     drawn = values[np.isfinite(values) & (values > 0)]
-    low, high = (float(drawn.min()) / 3, float(drawn.max()) * 3) if len(drawn) else (0.0, 1.0)
+    # What has no error stands below all lines, too.
+    known = [*drawn, *limits]
+    lowest = min([*known, *(at for at, _ in across)], default=0.0)
+    low, high = (float(lowest) / 3, float(max(known)) * 3) if len(drawn) else (0.0, 1.0)
     places = pd.Series(np.clip(values, low, high), rows.index).dropna()
     series = []
     for phase, of in places.groupby(rows["phase"].reindex(places.index).fillna("other"), sort=False):

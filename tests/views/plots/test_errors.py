@@ -50,10 +50,12 @@ def test_the_first_divergence_of_two_models_is_marked_beside_what_is_allowed() -
     trace = nbkit.opalign(left, right, inputs=[x])
     figure = plot_errors(trace)
     errors = {x: y for points in figure.data[:-1] for x, y in zip(points.x, points.y, strict=True)}
+    lowest = min(errors.values())
     after = left[:2](x).detach(), right[:2](x).detach()
     expected = float((after[1] - after[0]).norm() / after[0].norm())
     (first,) = (shape.x0 for shape in figure.layout.shapes)
     assert first == trace.meta["first_divergence"]["row"] and errors[first] == pytest.approx(expected, rel=1e-3)
+    assert lowest < min(figure.data[-1].y)  # what has no error stands below what is allowed
     assert figure.data[-1].name == "allowed" and "first divergence: " in figure.layout.title.text
 
 
