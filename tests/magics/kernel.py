@@ -8,7 +8,7 @@ from typing import Any
 
 from jupyter_client.manager import KernelManager
 
-from nbkit.views.static_html.mimebundle import WIDGET_VIEW
+from nbkit.views.host.outputs import WIDGET_VIEW
 
 TIMEOUT_S = 60
 COLOURS = re.compile(r"\x1b\[[0-9;]*m")

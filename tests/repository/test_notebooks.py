@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from nbkit.views.static_html.mimebundle import WIDGET_VIEW
+from nbkit.views.host.outputs import WIDGET_VIEW
 from tests.support.executed import NOTEBOOKS, executed
 from tests.support.notebook_files import faults
 

@@ -9,7 +9,7 @@ from weakref import ref
 
 from nbkit.trace.trace import Trace
 from nbkit.views.brief.looks import Look
-from nbkit.views.static_html.front_end import has_live_front_end, is_headless
+from nbkit.views.host.front_end import has_live_front_end, is_headless
 
 Shown = TypeVar("Shown")
 

@@ -9,10 +9,9 @@ from uuid import uuid4
 import anywidget
 import traitlets
 
+from nbkit.views.host.front_end import has_live_front_end
+from nbkit.views.host.outputs import Bundle, show, static_first, with_static_views
 from nbkit.views.live.model import WidgetModel
-from nbkit.views.live.outputs import show, static_first
-from nbkit.views.static_html.front_end import has_live_front_end
-from nbkit.views.static_html.mimebundle import Bundle, with_static_views
 
 STATIC = Path(__file__).parents[1] / "static"
 

@@ -10,7 +10,8 @@ from nbkit.trace.trace import Trace
 from nbkit.views.brief.brief import brief_of
 from nbkit.views.brief.next_steps import in_session
 from nbkit.views.brief.text import TOKENS, brief_json, brief_markdown
-from nbkit.views.static_html.front_end import has_live_front_end
+from nbkit.views.host.front_end import has_live_front_end
+from nbkit.views.host.outputs import end_with_cell
 from nbkit.views.static_html.static_table import static_table
 from nbkit.views.static_html.text import summary
 from nbkit.views.static_html.view import view_of
@@ -48,8 +49,6 @@ def shower(trace: Trace) -> Callable[[], None] | None:
 @one_view()
 def _show(trace: Trace) -> None:
     """Shows the trace as HTML and text, then as its verb's widget."""
-    from nbkit.views.live.outputs import end_with_cell
-
     kept = _WIDGETS.get(trace)
     widget = kept and kept()
     if widget is None or widget.comm is None:

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, expect
 
+from nbkit.views.host.outputs import WIDGET_VIEW
 from nbkit.views.static_html.display import BRIEF
-from nbkit.views.static_html.mimebundle import WIDGET_VIEW
 from tests.browser.jupyterlab import run_all, running_lab
 from tests.support.executed import page_of, read
 

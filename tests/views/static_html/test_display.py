@@ -15,9 +15,9 @@ from nbconvert.exporters import HTMLExporter
 import nbkit.verbs.registry
 from nbkit.schema import REPLACED
 from nbkit.trace.trace import Trace
-from nbkit.views.live import outputs
+from nbkit.views.host import outputs
+from nbkit.views.host.outputs import WIDGET_VIEW
 from nbkit.views.static_html import display
-from nbkit.views.static_html.mimebundle import WIDGET_VIEW
 from nbkit.views.static_html.view import VIEWS
 from tests.support.diff_frames import make_diffs
 from tests.support.fakes import small_trace, timed_trace

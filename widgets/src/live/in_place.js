@@ -1,4 +1,4 @@
-// A widget in the place of its static view, which stands above it in a notebook; nbkit/views/live/outputs.py shows both.
+// A widget in the place of its static view, which stands above it in a notebook; nbkit/views/host/outputs.py shows both.
 
 import { h } from "../shared/dom.js";
 

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from jupyter_client.manager import start_new_kernel
 
+from nbkit.views.host.front_end import has_live_front_end, is_headless
+from nbkit.views.host.outputs import WIDGET_VIEW
 from nbkit.views.static_html.display import BRIEF
-from nbkit.views.static_html.front_end import has_live_front_end, is_headless
-from nbkit.views.static_html.mimebundle import WIDGET_VIEW
 from tests.support.executed import notebook_of, run
 
 ROOT = Path(__file__).parents[3]

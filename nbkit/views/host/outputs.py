@@ -9,9 +9,10 @@ from collections.abc import Mapping
 from typing import Any
 from weakref import WeakSet
 
-from nbkit.views.static_html.front_end import cell_of_run, deleted_cells, shell
-from nbkit.views.static_html.mimebundle import WIDGET_VIEW, Bundle
+from nbkit.views.host.front_end import cell_of_run, deleted_cells, is_headless, shell
 
+WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
+Bundle = tuple[dict[str, Any], dict[str, Any]]
 # In the place of JupyterLab's "Error displaying widget: model not found", which follows where the kernel is gone.
 _GONE = """<style>.jp-OutputArea-child:has(.nbkit-first)+*>.jupyter-widgets:not(:has(*)){font-size:0}
 .jp-OutputArea-child:has(.nbkit-first)+*>.jupyter-widgets:not(:has(*))::after{
@@ -26,6 +27,18 @@ def show(name: str, static: Mapping[str, Any], bundle: Bundle) -> None:
     publish({**static, "text/html": static_first(name, static["text/html"])})
     data, metadata = bundle
     publish({WIDGET_VIEW: data[WIDGET_VIEW], "text/plain": ""}, metadata)
+
+
+def with_static_views(bundle: Bundle | None, fallbacks: Mapping[str, str]) -> Bundle | None:
+    """Adds `fallbacks` by MIME type to the widget's own data and metadata; null where the widget has no view.
+
+    In a notebook that runs headless the fallbacks are all: nbconvert drops them for a view whose state it has stored.
+    """
+    if bundle is None:
+        return None
+    data, metadata = bundle
+    shown = {name: value for name, value in data.items() if name != WIDGET_VIEW or not is_headless()}
+    return {**shown, **fallbacks}, metadata
 
 
 def static_first(name: str, html: str) -> str:
