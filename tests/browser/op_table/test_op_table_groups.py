@@ -115,6 +115,18 @@ def test_filters_and_search_leave_the_groups_of_what_they_leave(layers: TablePag
     layers.page.locator(".nb-count", has_text="in 6 groups").wait_for()
 
 
+def test_a_filter_over_a_sum_leaves_out_groups_and_not_the_calls_in_them(page: Page) -> None:
+    shown = TablePage(page, timed_trace())
+    # The two calls of add_ take 10 and 5 us.
+    shown.filter("self time").fill(">12us")
+    page.locator(".nb-count", has_text="in 4 groups").wait_for()
+    assert shown.column("op", 4)[-1] == "aten.add_.Tensor"
+    assert shown.column("self_fraction", 4)[-1] == "12.0 %"
+    shown.filter("%").fill(">30 %")
+    page.locator(".nb-count", has_text="in 2 groups").wait_for()
+    assert sorted(shown.column("op", 2)) == ["aten.mm.default", "torch.autograd.backward"]
+
+
 def test_a_second_column_sorts_what_the_first_leaves_equal(small: TablePage) -> None:
     small.header("phase").click()
     small.header("self time").click(modifiers=["Shift"])
