@@ -1,17 +1,13 @@
 """Words what nobody has looked at in a step, and which verb would; a notebook says it once, without what it ran."""
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from contextvars import ContextVar
-from functools import wraps
-from typing import TypeVar
 from weakref import ref
 
 from nbkit.trace.trace import Trace
 from nbkit.views.brief.looks import Look
-from nbkit.views.host.front_end import has_live_front_end, is_headless
-
-Shown = TypeVar("Shown")
 
 
 class Session:
@@ -35,18 +31,14 @@ _SESSION = Session()
 _IS_NOTEBOOK: ContextVar[bool] = ContextVar("is_notebook", default=False)
 
 
-def in_session(show: Callable[[Trace], Shown]) -> Callable[[Trace], Shown]:
-    """Returns the function that shows a trace; a kernel says once in its life what comes next."""
-
-    @wraps(show)
-    def shown(trace: Trace) -> Shown:
-        token = _IS_NOTEBOOK.set(has_live_front_end() or is_headless())
-        try:
-            return show(trace)
-        finally:
-            _IS_NOTEBOOK.reset(token)
-
-    return shown
+@contextmanager
+def in_session(*, is_notebook: bool) -> Iterator[None]:
+    """While a trace is shown: a notebook says once in its life what comes next."""
+    token = _IS_NOTEBOOK.set(is_notebook)
+    try:
+        yield
+    finally:
+        _IS_NOTEBOOK.reset(token)
 
 
 def left_to_look_at(trace: Trace, missing: Sequence[Look]) -> tuple[Look, ...]:

@@ -2,15 +2,15 @@
 
 import json
 from collections.abc import Callable
-from functools import partial
-from typing import Any
+from functools import partial, wraps
+from typing import Any, TypeVar
 from weakref import WeakKeyDictionary, ref
 
 from nbkit.trace.trace import Trace
 from nbkit.views.brief.brief import brief_of
 from nbkit.views.brief.next_steps import in_session
 from nbkit.views.brief.text import TOKENS, brief_json, brief_markdown
-from nbkit.views.host.front_end import has_live_front_end
+from nbkit.views.host.front_end import has_live_front_end, is_headless
 from nbkit.views.host.outputs import end_with_cell
 from nbkit.views.static_html.static_table import static_table
 from nbkit.views.static_html.text import summary
@@ -18,12 +18,24 @@ from nbkit.views.static_html.view import view_of
 from nbkit.views.summary.once import one_view
 
 __all__ = ["in_marimo", "mimebundle", "shower", "summary"]
+Shown = TypeVar("Shown")
 BRIEF = "application/vnd.nbkit.brief+json"
 # One widget per trace, however often it is shown: widget state holds the front-end code.
 _WIDGETS: "WeakKeyDictionary[Trace, ref[Any]]" = WeakKeyDictionary()
 
 
-@in_session
+def _in_session(show: Callable[[Trace], Shown]) -> Callable[[Trace], Shown]:
+    """Returns the function that shows a trace, which says in a notebook once what comes next."""
+
+    @wraps(show)
+    def shown(trace: Trace) -> Shown:
+        with in_session(is_notebook=has_live_front_end() or is_headless()):
+            return show(trace)
+
+    return shown
+
+
+@_in_session
 @one_view()
 def mimebundle(trace: Trace) -> tuple[dict[str, Any], dict[str, Any]]:
     """Returns HTML and text of a trace: what Jupyter shows where nobody can use a widget, or no longer can.
@@ -45,7 +57,7 @@ def shower(trace: Trace) -> Callable[[], None] | None:
     return partial(_show, trace) if has_live_front_end() else None
 
 
-@in_session
+@_in_session
 @one_view()
 def _show(trace: Trace) -> None:
     """Shows the trace as HTML and text, then as its verb's widget."""

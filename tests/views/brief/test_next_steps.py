@@ -17,13 +17,12 @@ ALL = "Next: nbkit.opcheck (NaN), nbkit.opdiff (kernels), nbkit.opaudit (gradien
 def notebook(monkeypatch: pytest.MonkeyPatch) -> None:
     shell = SimpleNamespace(find_cell_magic=lambda name: name == "opcheck")
     monkeypatch.setattr(next_steps, "_SESSION", Session())
-    monkeypatch.setattr(next_steps, "has_live_front_end", lambda: True)
     monkeypatch.setitem(next_steps.sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: shell))
 
 
-@in_session
-def shown(trace):
-    return brief_of(trace).not_looked_at
+def shown(trace, is_notebook=True):
+    with in_session(is_notebook=is_notebook):
+        return brief_of(trace).not_looked_at
 
 
 @pytest.mark.usefixtures("notebook")
@@ -46,4 +45,4 @@ def test_the_line_stands_below_the_first_trace_that_leaves_something_to_look_at(
 
 
 def test_elsewhere_it_is_always_said() -> None:
-    assert [shown(small_trace()), shown(small_trace())] == [ALL, ALL]
+    assert [shown(small_trace(), is_notebook=False) for _ in range(2)] == [ALL, ALL]

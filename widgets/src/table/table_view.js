@@ -40,8 +40,7 @@ export class TableView {
     this.id = `nbkit-${Math.random().toString(36).slice(2, 10)}`;
     /** What is on show: texts of filters and the like. */
     this.overview = model.get("overview");
-    /** Whether there is room for what stands beside the rows; null until that is known. @type {boolean | null} */
-    this.isWide = null;
+    this.isWide = /** @type {boolean | null} */ (null);
     this.state = this.first();
     this.asked = this.ofState();
     this.cache = createRowCache();
@@ -114,20 +113,12 @@ export class TableView {
     return this.model.get(this.kind.trait);
   }
 
-  /** Opens module pane and sliders where there is room for them, until the reader opens or closes the pane. @param {number} width */
+  /** Opens module pane and sliders where there is room for them, until the reader opens or closes the pane; a hidden page has no width. @param {number} width */
   place(width) {
     const isWide = width >= WIDE;
-    // A page that is hidden has no width.
     if (isWide === this.isWide || (width === 0 && this.isWide !== null)) return;
-    this.isWide = isWide;
-    this.tools.place?.(isWide);
+    this.tools.place?.(this.isWide = isWide);
     this.toggleTree(isWide);
-  }
-
-  /** Opens or closes the module pane, as the reader asked. */
-  chooseTree() {
-    this.placing.disconnect();
-    this.toggleTree(this.tree.element.hidden);
   }
 
   destroy() {
