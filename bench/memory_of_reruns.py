@@ -10,19 +10,11 @@ import re
 import sys
 from pathlib import Path
 
-import psutil
-from jupyter_client.manager import KernelManager
-
-from tests.magics.kernel import Kernel
+from tests.magics.kernel import started
 
 BUDGET = 1.3
 CELL = "%%optime\nfor _ in range({}):\n    y = x.add(1.0)"
 ROWS = re.compile(r"[\d,]+ aten ops")
-
-
-def megabytes(process: psutil.Process) -> float:
-    """Returns the memory that the process holds."""
-    return float(process.memory_info().rss) / 1e6
 
 
 def main() -> int:
@@ -30,16 +22,13 @@ def main() -> int:
     parser.add_argument("--runs", type=int, default=20, help="how often the cell runs")
     parser.add_argument("--calls", type=int, default=16_000, help="calls in the cell, five rows each")
     options = parser.parse_args()
-    manager = KernelManager(kernel_name="python3")
-    manager.start_kernel(cwd=str(Path(__file__).parents[1]))
-    kernel = Kernel(manager)
+    kernel = started(Path(__file__).parents[1])
     held = []
     try:
-        kernel.run("%load_ext nbkit\nimport os, torch\nx = torch.ones(3)")
-        process = psutil.Process(kernel.value("os.getpid()"))
+        kernel.run("%load_ext nbkit\nimport psutil, torch\nx = torch.ones(3)")
         for run in range(1, options.runs + 1):
             (text,) = kernel.run(CELL.format(options.calls), cellId="cell").texts("display")
-            held.append(megabytes(process))
+            held.append(kernel.value("psutil.Process().memory_info().rss / 1e6"))
             print(f"run {run}: {held[-1]:,.0f} MB after {ROWS.findall(text)[0]}", flush=True)
     finally:
         kernel.stop()

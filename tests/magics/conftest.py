@@ -4,9 +4,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from jupyter_client.manager import KernelManager
 
-from tests.magics.kernel import Kernel
+from tests.magics.kernel import Kernel, started
 
 ROOT = Path(__file__).parents[2]
 SET_UP = """\
@@ -27,9 +26,7 @@ async def several():
 
 @pytest.fixture(scope="module")
 def kernel() -> Iterator[Kernel]:
-    manager = KernelManager(kernel_name="python3")
-    manager.start_kernel(cwd=str(ROOT))
-    kernel = Kernel(manager)
+    kernel = started(ROOT)
     try:
         assert kernel.run(SET_UP).outputs == []
         yield kernel

@@ -4,6 +4,7 @@ import re
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from jupyter_client.manager import KernelManager
@@ -93,6 +94,13 @@ class Kernel:
         while (message := self.client.get_shell_msg(timeout=TIMEOUT_S))["parent_header"]["msg_id"] != request:
             pass
         return message["content"]
+
+
+def started(folder: Path) -> Kernel:
+    """A kernel that runs in a folder; whoever asks for it stops it."""
+    manager = KernelManager(kernel_name="python3")
+    manager.start_kernel(cwd=str(folder))
+    return Kernel(manager)
 
 
 def _add(outputs: list[tuple[str, str]], kind: str, content: dict[str, Any]) -> None:
