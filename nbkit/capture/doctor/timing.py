@@ -10,7 +10,7 @@ import pandas as pd
 import torch
 
 from nbkit.capture.profiler.kineto import KinetoOptions, event_overhead_us
-from nbkit.capture.profiler.optime import KinetoRecording
+from nbkit.capture.profiler.kineto_recording import KinetoRecording
 from nbkit.capture.raw.recording import Recording
 from nbkit.capture.recorder.observer import Frames, Meta, Observer
 from nbkit.capture.step.module_calls import ModuleCalls
