@@ -1,7 +1,8 @@
 """Measures what a kernel's memory grows by while an `%%optime` cell of about 80,000 rows runs again and again.
 
-Run from the repository root: `python bench/memory_of_reruns.py [--runs N] [--ops N]`. The kernel is told the cell's id, as
-JupyterLab, Notebook 7 and VS Code do. Ends with status 1 where the last run leaves more than 1.3 times what the second left.
+Run from the repository root: `python bench/memory_of_reruns.py [--runs N] [--calls N]`. The kernel is told which cell
+runs, as by JupyterLab, Notebook 7 and VS Code. Ends with status 1 where the last run leaves more than 1.3 times what
+the second left.
 """
 
 import argparse

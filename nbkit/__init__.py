@@ -21,6 +21,7 @@ from nbkit.trace.trace import Trace
 if TYPE_CHECKING:  # for editors and type checkers; at run time each is imported at its first use
     from nbkit.analysis.cost.compare_cost import compare_cost
     from nbkit.analysis.cost.cost_tree import cost_tree
+    from nbkit.analysis.cost.module_table import module_table
     from nbkit.analysis.time.compare_times import compare_times
     from nbkit.analysis.time.device import device_use, launch_delays, synchronising_calls
     from nbkit.analysis.time.gaps import gaps_by_module, largest_gaps
@@ -30,8 +31,8 @@ if TYPE_CHECKING:  # for editors and type checkers; at run time each is imported
     from nbkit.analysis.values.compare_values import compare_values
     from nbkit.analysis.values.producers import producers
     from nbkit.analysis.values.tensors_with_ops import tensors_with_ops
+    from nbkit.capture.optrace import optrace
     from nbkit.capture.profiler.optime import optime
-    from nbkit.capture.recorder.optrace import optrace
     from nbkit.verbs.load import load
     from nbkit.verbs.opgraph import opgraph
 
@@ -59,6 +60,7 @@ __all__ = [
     "launch_delays",
     "load",
     "memory_peaks",
+    "module_table",
     "opgraph",
     "optime",
     "optrace",
@@ -73,6 +75,7 @@ __all__ = [
 _HOMES = {
     "nbkit.analysis.cost.compare_cost": ("compare_cost",),
     "nbkit.analysis.cost.cost_tree": ("cost_tree",),
+    "nbkit.analysis.cost.module_table": ("module_table",),
     "nbkit.analysis.time.compare_times": ("compare_times",),
     "nbkit.analysis.time.device": ("device_use", "launch_delays", "synchronising_calls"),
     "nbkit.analysis.time.gaps": ("gaps_by_module", "largest_gaps"),
@@ -103,8 +106,8 @@ _HOMES = {
     "nbkit.capture.operators.hook.ophook": ("ophook",),
     "nbkit.capture.operators.replay.opreplay": ("opreplay",),
     "nbkit.capture.operators.stable.opstable": ("opstable",),
+    "nbkit.capture.optrace": ("optrace",),
     "nbkit.capture.profiler.optime": ("optime",),
-    "nbkit.capture.recorder.optrace": ("optrace",),
     "nbkit.devices.device": ("Device",),
     "nbkit.devices.roofline": ("with_times",),
     "nbkit.simulated": ("FAULT_KINDS", "Fault", "SimulatedDevice"),
@@ -115,14 +118,19 @@ _HOMES = {
     "nbkit.views.diff_table.widget": ("DiffTable",),
     "nbkit.views.flamegraph.widget": ("FlameGraph",),
     "nbkit.views.graph.widget": ("GraphView",),
+    "nbkit.views.module_table": ("module_table_text",),
     "nbkit.views.op_table.widget": ("OpTable",),
     "nbkit.views.plots": (
         "plot_cost",
+        "plot_errors",
+        "plot_gradients",
         "plot_memory",
         "plot_metrics",
         "plot_modules",
         "plot_ops",
+        "plot_repeats",
         "plot_roofline",
+        "plot_steps",
     ),
     "nbkit.views.report.opreport": ("opreport",),
 }
@@ -139,7 +147,8 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_AT_FIRST_USE})
+    """Returns the public names alone, which is what Tab offers."""
+    return sorted({*__all__, *_AT_FIRST_USE, "__all__", "__doc__", "__file__", "__name__", "__version__"})
 
 
 def _know_the_views() -> None:

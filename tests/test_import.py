@@ -60,3 +60,8 @@ def test_the_first_recording_may_begin_without_gradients(mode, folder):
 
 def test_completion_offers_every_public_name():
     assert {*nbkit.__all__, *nbkit._AT_FIRST_USE} <= {*dir(nbkit)}
+
+
+def test_tab_offers_public_names_alone():
+    assert [name for name in dir(nbkit) if not name.startswith("__")] == sorted({*nbkit.__all__, *nbkit._AT_FIRST_USE})
+    assert not {"Any", "analysis", "capture", "compat"} & {*dir(nbkit)}

@@ -243,3 +243,59 @@ def test_timing_a_step_says_which_run_it_is_until_the_end(terminal, fails):
         nbkit.optime(repeats=1).run(step)
     assert not [thread for thread in threading.enumerate() if thread.name == "nbkit progress"]
     assert last_line(terminal) == ""
+
+
+@pytest.mark.parametrize(
+    ("done", "told"),
+    [
+        (0.25, "30 s, about 1 min 30 s left"),
+        (1.0, "30 s, about 0 s left"),
+        (0.01, "30 s"),
+        (None, "30 s"),
+        (7.0, "30 s"),
+    ],
+)
+def test_time_left_is_told_where_the_work_is_known(done, told, terminal, monkeypatch):
+    clock = iter([100.0])
+    monkeypatch.setattr(progress, "monotonic", lambda: next(clock, 130.0))
+    with Progress(lambda: "work", done=lambda: done):
+        wait_for(terminal, f"work ({told})")
+
+
+def test_a_step_that_was_recorded_before_says_what_time_is_left(terminal, monkeypatch):
+    monkeypatch.setattr(progress, "LEAST_S", 0.0)
+    left = torch.ones(2, 2)
+
+    def step(waits: str) -> None:
+        for number in range(8):
+            left @ left + number
+            if number == 5 and waits:
+                wait_for(terminal, waits)
+
+    def other() -> None:
+        for _ in range(5):
+            left.exp()
+        sleep(0.2)
+
+    for work, waits in ((step, ""), (step, " s left)")):
+        with nbkit.opdiff():
+            work(waits)
+    terminal.truncate(0)
+    with nbkit.opdiff():
+        other()
+    assert "left" not in terminal.getvalue()
+
+
+def test_an_estimate_needs_the_same_ops(monkeypatch):
+    from nbkit.capture.recorder import recorder
+
+    monkeypatch.setattr(recorder, "RECENT", [(10, {0: "a", 3: "b", 6: "c"}), (20, {0: "a", 4: "b", 8: "d"})])
+
+    def part(*names):
+        ops = SimpleNamespace(row_count=len(names), value=lambda row, _: names[row])
+        return recorder.part_done(ops)
+
+    assert part("a", "", "", "b", "", "", "c", "", "") == 0.8
+    assert part("a", "", "", "", "b", "", "", "", "d", "", "") == 0.5
+    assert part("a", "", "", "b", "", "", "x", "", "") is None
+    assert part("a", "", "", "b", "") is None

@@ -32,7 +32,8 @@ is put back as the script has left it.
 
 The findings go to stdout, the worst first, when the script is over. Exit
 status: that of the script if it is not 0; 1 if --fail-on-findings and there are
-errors or warnings; 2 if an option cannot be used or no step was met; else 0."""
+errors or warnings; 2 if an option cannot be used or no step was met; 130 where
+Ctrl-C ended the second look, with what is known until then; else 0."""
 KEEP = "2GB"
 UNITS = {"kb": 10**3, "mb": 10**6, "gb": 10**9, "kib": 2**10, "mib": 2**20, "gib": 2**30, "b": 1}
 

@@ -22,6 +22,9 @@ from nbkit.trace.storage import check_save_path
 from nbkit.trace.trace import Trace
 from nbkit.verbs.verb import BAD_USE, FINDINGS, FINE
 
+# As a shell gives it for a process that Ctrl-C ended.
+INTERRUPTED = 130
+
 
 class WatchedSteps:
     """Watches each step, keeps what it takes to run some of them again; `rows` are those of the frame `steps`."""
@@ -88,6 +91,8 @@ class AuditSession:
         trace = self.trace_of(rerun)
         show(trace.brief(self.options.tokens))
         status = self._save(rerun, trace) if self.folder is not None else FINE
+        if rerun.error is not None:
+            return INTERRUPTED
         if status == FINE and self.options.fail_on_findings and len(wrong(trace.findings)):
             return FINDINGS
         return status

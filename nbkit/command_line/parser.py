@@ -18,7 +18,7 @@ class CommandParser(OptionParser):
         self.add_argument(*HELP_OPTIONS, action="help", help="print this text")
 
     def error(self, message: str) -> NoReturn:
-        sys.stderr.write(f"{self.prog}: {message}\n")
+        sys.stderr.write(f"{self.prog}: {self.plain(message)}\n")
         sys.exit(BAD_USE)
 
 

@@ -45,11 +45,12 @@ class MeasuredCalls:
         for known in dict.fromkeys((dtype, "float32", *(of for _, of in self.by_op))):
             for name in (op, "aten.add"):
                 if (places := self.by_op.get((name, known))) is not None and (known != dtype or name == op):
-                    return self.calls.iloc[places], _element_bytes(known) / _element_bytes(dtype)
+                    return self.calls.iloc[places], element_bytes(known) / element_bytes(dtype)
         return self.calls, 1.0
 
 
-def _element_bytes(dtype: str) -> float:
+def element_bytes(dtype: str) -> float:
+    """Returns the bytes of an element of a dtype; 4 for one without a number in its name."""
     if dtype == "bool" or dtype.startswith("float8"):
         return 1.0
     digits = "".join(filter(str.isdigit, dtype.partition("_")[0]))

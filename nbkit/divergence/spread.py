@@ -15,6 +15,7 @@ from nbkit.divergence.alignment import packet_of
 from nbkit.divergence.conditioning import conditioning, ratio
 from nbkit.divergence.order import OrderChanges
 from nbkit.divergence.runs import Read, Tensor
+from nbkit.graphs.canonical_ops import UNINITIALISED
 
 LEEWAY = 32.0
 FAR = 128.0  # instead, of what two implementations of something made,
@@ -23,8 +24,7 @@ DRAWING = frozenset(
     "rand randn randint rand_like randn_like randint_like randperm bernoulli multinomial normal uniform exponential "
     "native_dropout random geometric cauchy log_normal".split()
 )
-# Nobody knows what is in these.
-UNINITIALISED = frozenset("empty empty_like empty_strided new_empty new_empty_strided resize set".split())
+UNKNOWN_MEMORY = UNINITIALISED | {"set"}
 
 
 class Verdict(NamedTuple):
@@ -134,7 +134,7 @@ class Spread:
     ) -> Verdict:
         packet = packet_of(op)
         filled = [tensor for tensor in read if not self._is_empty(tensor)]
-        if packet in UNINITIALISED or (len(filled) < len(read) and all(_is_seen(tensor, read) for tensor in made)):
+        if packet in UNKNOWN_MEMORY or (len(filled) < len(read) and all(_is_seen(tensor, read) for tensor in made)):
             for tensor in made:
                 self._note(tensor, MemoryState(is_empty=True))
             return Verdict()

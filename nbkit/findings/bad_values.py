@@ -7,13 +7,13 @@ import pandas as pd
 from nbkit.findings.finding import PLACE, Finding, Severity, at_ops, findings_frame
 
 SEVERITIES: dict[str, Severity] = {"underflow": "warning"}  # all others are errors
-HANDLE = "Keep the inputs that the message names from the op, or handle them: a clamp, an eps, a where() before it."
+HANDLE = "Guard the inputs that the message names: clamp, add an eps, or mask before this op, not after it."
 ADVICE = {
     "nan": HANDLE,
     "inf": HANDLE,
     "overflow": "Compute this op in a wider dtype (float32 or bfloat16), or scale its inputs down.",
     "underflow": "Scale the values up before this op (a loss scale), or compute it in a wider dtype.",
-    "input": "Look where this tensor was made: it was so before the recorded code read it.",
+    "input": "Look where this tensor was made: it was so before this step read it.",
 }
 # What a step of a GradScaler expects of its backward pass.
 SCALED = "Nothing, while it happens in the first steps only: GradScaler skips such a step and lowers its scale."

@@ -2,13 +2,14 @@
 
 import json
 from collections.abc import Callable, Sequence
+from math import inf
 from typing import Any, NamedTuple
 
 import pandas as pd
 
 from nbkit.findings.finding import WRONG
 
-FOLLOWS, SAME_LINE = "follows", "same_line"
+FOLLOWS, SAME_LINE, SAME_OP = "follows", "same_line", "same_op"
 # Where values go wrong by themselves, and what tells only that they are wrong.
 ORIGINS = ("nan", "inf", "overflow")
 OF_STEP = ("loss_not_finite", "gradient_not_finite")
@@ -39,7 +40,7 @@ class Row(NamedTuple):
 
 def causes_of(findings: pd.DataFrame) -> pd.DataFrame:
     """Returns a row per finding, in the same order: `cause`, the place of the finding that it goes back to, null for
-    a cause itself; and `relation`: "follows" from it, or "same_line" of code in another module.
+    a cause itself; and `relation`: "follows" from it, "same_line" of code in another module, or "same_op" elsewhere.
 
     A cause has no cause. Findings of one recording, or of the steps of one script, are linked by what they tell: the
     step, the line, the op; see `RELATIONS`.
@@ -51,7 +52,7 @@ def causes_of(findings: pd.DataFrame) -> pd.DataFrame:
     for parent in parents:
         cause, relation = parent
         while cause is not None and (further := parents[cause])[0] is not None:
-            cause, relation = further[0], FOLLOWS if FOLLOWS in (relation, further[1]) else SAME_LINE
+            cause, relation = further[0], FOLLOWS if FOLLOWS in (relation, further[1]) else relation
         causes.append(cause)
         relations.append(relation)
     columns = {"cause": pd.array(causes, "Int64"), "relation": pd.array(relations, object)}
@@ -160,6 +161,14 @@ def _underflow(rows: Sequence[Row], row: Row) -> Row | None:
     return next((one for one in lost if one.recording == row.recording), None)
 
 
+def _same_op(rows: Sequence[Row], row: Row) -> Row | None:
+    """Returns the worst of the findings of opdiff about one op."""
+    if "of_op" not in row.evidence:
+        return None
+    alike = [one for one in rows if "of_op" in one.evidence and (one.op, one.recording) == (row.op, row.recording)]
+    return max(alike, key=lambda one: float(one.evidence.get("noise_ratio", inf)))
+
+
 def _same_line(rows: Sequence[Row], row: Row) -> Row | None:
     if row.source is None or row.parameter is not None or row.is_costly or row.rule in OF_OP:
         return None
@@ -179,5 +188,6 @@ RELATIONS: tuple[tuple[str, Relation], ...] = (
     (FOLLOWS, _earlier_step),
     (FOLLOWS, _batch),
     (FOLLOWS, _underflow),
+    (SAME_OP, _same_op),
     (SAME_LINE, _same_line),
 )

@@ -1,7 +1,8 @@
 """Makes findings of the tensors that opdiff compared and found wrong."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -15,10 +16,11 @@ from nbkit.numerics.noise_ratio import HARMLESS
 from nbkit.schema.message import Message, with_values
 
 ADVICE = {
-    "mismatch": "Run the op alone: nbkit.script_of(trace, op_id) writes a script from a captured call. If the op is "
-    "wrong there, too, the fault is the kernel's.",
+    "mismatch": "Capture a call of it (keep=1) and run that alone (nbkit.script_of). If it is wrong there, too, its "
+    "kernel is at fault.",
     "failed": "Read the message: the reference could not run the op, so that nothing is known about its result.",
 }
+REPRODUCE = "Reproduce: `nbkit.script_of(trace, {})`. If the op is wrong there, too, its kernel is at fault."
 MODULE_ADVICE = {
     "mismatch": "Compare the ops in the module: opdiff(modules=...) with the default level names the op at fault.",
     "failed": "Read the message: the module could not be compared, so that nothing is known about its result.",
@@ -32,10 +34,65 @@ MEASURED = ("role", "position", "dtype", "shape", "noise_ratio", "max_abs_error"
 
 
 def difference_findings(
-    diffs: pd.DataFrame, ops: pd.DataFrame, texts: Mapping[str, str], reference: str
+    diffs: pd.DataFrame, ops: pd.DataFrame, texts: Mapping[str, str], reference: str, captured: Collection[int] = ()
 ) -> pd.DataFrame:
-    """Returns the findings of all tensors in `diffs` that are wrong, or that could not be compared."""
-    return findings_frame([at_ops(*found, texts) for found, _ in _differences(diffs, ops, reference, ADVICE)])
+    """Returns the findings of all tensors in `diffs` that are wrong, or that could not be compared.
+
+    `captured` are the op_ids of calls from which a script can be made. Where an op has several findings, `of_op` in
+    their evidence says what its calls have in common.
+    """
+    findings = []
+    found = [*_differences(diffs, ops, reference, ADVICE)]
+    wrong = Counter(finding.rule == "mismatch" and worst["op"] for (finding, *_), worst in found)
+    for (finding, _, op_ids), worst in found:
+        placed = at_ops(finding, ops, op_ids, texts)
+        at = next((op_id for op_id in op_ids if op_id in captured), None)
+        if finding.rule == "mismatch" and at is not None:
+            placed = replace(placed, advice=REPRODUCE.format(at))
+        if finding.rule == "mismatch" and wrong[worst["op"]] > 1:
+            placed = replace(placed, evidence={**placed.evidence, "of_op": _of_op(diffs, worst["op"])})
+        findings.append(placed)
+    return findings_frame(findings)
+
+
+def _of_op(diffs: pd.DataFrame, op: str) -> str:
+    """Returns what is common to the wrong calls: 'outputs 0 and 2 of all 6 calls are wrong, output 1 is right'."""
+    is_wrong = ~diffs["status"].isin(HARMLESS)
+    rows = diffs[(diffs["op"] == op) & (diffs["status"] != "skipped")]
+    bad, calls = rows[is_wrong[rows.index]], rows["op_id"].nunique()
+    wrong, right = _tensors(bad), sorted(set(_tensors(rows)) - set(_tensors(bad)))
+    count = bad["op_id"].nunique()
+    of = f"all {calls:,}" if count == calls else f"{count:,} of {calls:,}"
+    alike = {pattern_text(found["pattern"], found["pattern_evidence"]) for found in _patterns(bad)}
+    others = diffs[~is_wrong & (diffs["status"] != "skipped")]
+    is_in_one = bad["phase"].nunique() == 1 and (others["phase"] != bad["phase"].iloc[0]).any()
+    return "".join(
+        [
+            f"{_listed(wrong)} of {of} calls {'is' if len(wrong) == 1 else 'are'} wrong",
+            f", {_listed(right)} {'is' if len(right) == 1 else 'are'} right" if right else "",
+            f", {bad['phase'].iloc[0]} only" if is_in_one else "",
+            f": each {alike.pop()}" if len(alike) == 1 and bad["pattern"].notna().all() else "",
+        ]
+    )
+
+
+def _patterns(rows: pd.DataFrame) -> Iterator[dict[str, Any]]:
+    return filter(None, (pattern_of(row) for _, row in rows.iterrows()))
+
+
+def _tensors(rows: pd.DataFrame) -> list[tuple[str, int]]:
+    return sorted({(_what(row).rpartition(" ")[0], int(row["position"])) for _, row in rows.iterrows()})
+
+
+def _listed(tensors: Sequence[tuple[str, int]]) -> str:
+    """Returns 'outputs 0 and 2'."""
+    parts = []
+    for what in dict.fromkeys(what for what, _ in tensors):
+        numbers = [str(position) for other, position in tensors if other == what]
+        names = f"{', '.join(numbers[:-1])} and {numbers[-1]}" if len(numbers) > 1 else numbers[0]
+        noun = what if len(numbers) == 1 else what.replace("output", "outputs").replace("input", "inputs")
+        parts.append(f"{noun} {names}")
+    return " and ".join(parts)
 
 
 def module_difference_findings(
@@ -123,7 +180,11 @@ def _distance(row: pd.Series, reference: str) -> str:
         return f"has NaN, Inf or integers where {reference} has others"
     if pd.isna(row["noise_ratio"]):
         return f"differs from {reference} by more than the tolerance that was set"
-    return f"is {row['noise_ratio']:.3g} times as far from {reference} as rounding explains"
+    ratio = float(f"{row['noise_ratio']:.3g}")
+    times = f"{ratio:,.0f}" if 100 <= ratio < 1e9 else f"{ratio:.3g}"
+    device, _, dtype = reference.partition(":")
+    where = ", ".join(filter(None, (device.upper() if device == "cpu" else device, dtype)))
+    return f"is off by {times}x the rounding error (reference: {where})"
 
 
 def pattern_of(row: pd.Series) -> dict[str, Any]:

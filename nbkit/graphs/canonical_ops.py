@@ -3,6 +3,11 @@
 import re
 from functools import cache
 
+# Aten ops that give memory as it is: nobody knows what is in it.
+UNINITIALISED = frozenset(
+    "empty empty_like empty_strided empty_permuted empty_quantized new_empty new_empty_strided resize "
+    "_resize_output _resize_output_ _empty_affine_quantized _empty_per_channel_affine_quantized".split()
+)
 # Per kind the names that ops have anywhere, in lower case and without "_", version numbers and overloads.
 NAMES = {
     "matmul": "mm bmm addmm baddbmm linear matmul gemm batchmatmul broadcastmatmul "

@@ -1,11 +1,14 @@
 """The magics of nbkit, made from the verbs, and how they enter and leave an IPython shell."""
 
+from functools import cache
+
 from IPython.core.interactiveshell import InteractiveShell
 
-from nbkit.magics import marker
+from nbkit.magics import completion, marker
+from nbkit.magics.arguments import LineParser
 from nbkit.magics.cell_magic import CellMagic
 from nbkit.magics.direct import magic_function
-from nbkit.magics.line_magic import line_function
+from nbkit.magics.line_magic import line_function, line_parser
 from nbkit.magics.transform import LineStep, SingleLineStep, TreeStep
 from nbkit.verbs.registry import RECORDERS, VERBS
 from nbkit.verbs.verb import LineMagic
@@ -25,6 +28,15 @@ def load(shell: InteractiveShell) -> None:
         shell.magics_manager.register_function(magic_function(shell, magic), "cell", magic.name)
     for name, line_magic in LINE_MAGICS.items():
         shell.magics_manager.register_function(line_function(shell, name, line_magic), "line", name)
+    completion.install(shell, _parser_of)
+
+
+@cache
+def _parser_of(magic: str) -> LineParser | None:
+    """Returns the parser behind `%%optime` or `%opreport`; None for other magics."""
+    if magic.startswith("%%"):
+        return CELL_MAGICS[magic[2:]].parser if magic[2:] in CELL_MAGICS else None
+    return line_parser(magic[1:], LINE_MAGICS[magic[1:]]) if magic[1:] in LINE_MAGICS else None
 
 
 def unload(shell: InteractiveShell) -> None:
@@ -34,4 +46,5 @@ def unload(shell: InteractiveShell) -> None:
     for kind, name in [*(("cell", name) for name in CELL_MAGICS), *(("line", name) for name in LINE_MAGICS)]:
         shell.magics_manager.magics[kind].pop(name, None)
         vars(shell.magics_manager.user_magics).pop(name, None)
+    completion.remove(shell)
     marker.remove()

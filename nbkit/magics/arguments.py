@@ -33,7 +33,7 @@ class LineParser(OptionParser):
         return self.parse_words(words)
 
     def error(self, message: str) -> NoReturn:
-        raise UsageError(f"{self.prog}: {message}")
+        raise UsageError(f"{self.prog}: {self.plain(message)}")
 
 
 class MagicParser(LineParser):

@@ -6,15 +6,20 @@ and can do more: here `await` is a syntax error, as below `%%time`.
 
 import ast
 from collections.abc import Callable
+from itertools import takewhile
 from types import CodeType
 
+from IPython.core.error import UsageError
 from IPython.core.interactiveshell import InteractiveShell
 from IPython.core.magic import no_var_expand
 
+from nbkit.capture.raw.running import check_nesting
 from nbkit.compat.ipython_versions import output_can_be_silenced
+from nbkit.errors import OptionError
 from nbkit.magics.arguments import MagicFunction, wants_help
 from nbkit.magics.cell_magic import CellMagic
 from nbkit.magics.session import CellSession, show_text
+from nbkit.verbs.registry import RECORDERS
 
 
 def magic_function(shell: InteractiveShell, magic: CellMagic) -> Callable[..., object]:
@@ -25,6 +30,11 @@ def magic_function(shell: InteractiveShell, magic: CellMagic) -> Callable[..., o
         if wants_help(line):
             show_text(magic.parser.format_help())
             return None
+        if inner := _verb_above_code(cell):
+            try:
+                check_nesting(inner, [magic.name])
+            except OptionError as error:
+                raise UsageError(f"%%{magic.name} and %%{inner}: use one verb per cell.") from error
         session = CellSession(shell, magic, line, is_empty=not cell.strip())
         statements, expression = _compiled(shell, cell)
         with session:
@@ -37,6 +47,12 @@ def magic_function(shell: InteractiveShell, magic: CellMagic) -> Callable[..., o
 
     function = MagicFunction(magic.name, run_cell, lambda: magic.parser)
     return no_var_expand(output_can_be_silenced(function))
+
+
+def _verb_above_code(cell: str) -> str | None:
+    """Returns the first of our cell magics among the `%%` lines that `cell` begins with."""
+    lines = takewhile(lambda line: line.startswith("%%"), filter(str.strip, cell.splitlines()))
+    return next((name for name in (line[2:].partition(" ")[0] for line in lines) if name in RECORDERS), None)
 
 
 def _compiled(shell: InteractiveShell, cell: str) -> tuple[CodeType, CodeType | None]:

@@ -25,7 +25,9 @@ class Tolerances:
         self.unused: set[Any] = set()
         self.known: dict[tuple[str, str], Tolerance | None] = {}
         if tolerances is not None and not isinstance(tolerances, Mapping):
-            raise OptionError(f"tolerances={tolerances!r} is no dictionary; give such as {{'float16': (1e-3, 1e-3)}}.")
+            raise OptionError(
+                f"tolerances must be a dictionary, got {tolerances!r}; give such as {{'float16': (1e-3, 1e-3)}}."
+            )
         for key, value in (tolerances or {}).items():
             self._add(_by_name(key), _checked(key, value))
 

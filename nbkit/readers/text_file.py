@@ -148,7 +148,7 @@ def _pieces(path: Path) -> Iterator[bytes]:
             speed = done / MEGABYTE / max(monotonic() - started, 0.1)
             return f"reading {path.name}: {done / max(total, 1):.0%} of {total / MEGABYTE:,.0f} MB, {speed:.0f} MB/s"
 
-        with Progress(describe):
+        with Progress(describe, done=lambda: None if file.closed else file.tell() / max(total, 1)):
             while piece := read(PIECE_BYTES):
                 yield piece
 

@@ -102,5 +102,10 @@ STABILITY = table(
         "float64",
         "largest distance of two results that are to be equal, in values of the dtype; 0 if all are",
     ),
+    (
+        "max_difference_fraction",
+        "float64",
+        "largest difference of two such results over the largest element; 0 if all are equal, null if not known",
+    ),
     ("message", "str", "what differs, and whether torch documents the op as nondeterministic; null if nothing"),
 )

@@ -82,7 +82,7 @@ OPS = table(
         "source",
         "str",
         "innermost line outside torch that led here: 'Cell In[7], line 3' or 'path/file.py:12'; of a fused kernel "
-        "all that it computes",
+        "all that it computes; in optime of a backward op that of its forward op",
     ),
 )
 TENSORS = table(

@@ -56,7 +56,9 @@ def _let_autograd_finish() -> None:
 def check_name(name: str) -> None:
     """Raises OptionError unless torch can take `name` as that of a new device type."""
     if not isinstance(name, str) or not name.isidentifier() or not name.islower():
-        raise OptionError(f"name={name!r} is no name of a device type; take lower-case letters, such as 'sim'.")
+        raise OptionError(
+            f"name must be a name of a device type, got {name!r}; take lower-case letters, such as 'sim'."
+        )
     if hasattr(torch, name) or hasattr(Tensor, name):
         raise OptionError(f"name={name!r} is a name that torch uses already; take another one, such as 'sim'.")
 

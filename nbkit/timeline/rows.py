@@ -123,12 +123,18 @@ def _owned(events: Events, name: str, owner: Ints) -> list[str | None]:
 
 
 def _sources(events: Events, links: Links) -> Texts:
-    """Returns the source line of each event: its own, else that of the call around it."""
+    """Returns the source line of each event: its own, else that of the call around it.
+
+    A backward op that has none, and none around it in its node, has that of its forward op.
+    """
     own = events.texts("source")
     if events.source is None:
         return own
     has_line = np.array([line is not None for line in own], dtype=bool)
-    return [own[row] if row >= 0 else None for row in inherited(links.parent, links.levels, has_line).tolist()]
+    row = inherited(links.parent, links.levels, has_line)
+    is_forward_s = (links.forward >= 0) & (np.append(links.forward, ABSENT)[row] < 0)
+    row = np.where(is_forward_s & (row[links.forward] >= 0), row[links.forward], row)
+    return [own[at] if at >= 0 else None for at in row.tolist()]
 
 
 def _flops(events: Events, links: Links) -> Ints:

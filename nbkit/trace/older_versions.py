@@ -29,6 +29,7 @@ NEW = {
     "tensors": ("state_name",),
     "memory": ("reserved_bytes", "stream", "address", "stack_id"),
     "diffs": ("pattern", "pattern_evidence"),
+    "stability": ("max_difference_fraction",),
 }
 CAPTURED = {"not_kept": "not_captured"}
 # Errors whose messages are nbkit's own; milestones have no type.

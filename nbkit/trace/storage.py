@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import tempfile
 from collections.abc import Mapping
@@ -23,6 +24,7 @@ from nbkit.trace.older_captured import read_older_captured
 from nbkit.trace.older_versions import upgraded_frame, upgraded_frames, upgraded_meta, with_new_columns
 
 META = "meta.json"
+MOST_TRACES = 12  # of a folder, taken together
 
 
 def write(
@@ -77,6 +79,23 @@ def read(path: Path) -> tuple[dict[str, pd.DataFrame], dict[str, Any], dict[int,
         return frames, meta, read_captured(path) or read_older_captured(path)
     except (OSError, ValueError, LookupError, TypeError, AttributeError, pa.ArrowException, SchemaError) as error:
         raise TraceError(f"{path} is damaged: {_reason(error)}; record or copy it again.") from error
+
+
+def traces_in(folder: Path) -> list[Path]:
+    """Returns the traces right below a folder that is none itself, as `audit -o` writes it: audit, then its steps.
+
+    Raises TraceError if there are too many to be meant together.
+    """
+    if not folder.is_dir() or (folder / META).is_file():
+        return []
+    found = [path for path in folder.iterdir() if (path / META).is_file() and not path.name.startswith(".")]
+    if len(found) > MOST_TRACES:
+        first = sorted(path.name for path in found)[:3]
+        raise TraceError(
+            f"{folder} holds {len(found)} traces; name up to {MOST_TRACES} of them: {', '.join(first)} ..."
+        )
+    in_numbers = {path: re.sub(r"\d+", lambda digits: digits[0].zfill(20), path.name) for path in found}
+    return sorted(found, key=lambda path: (path.name != "audit", in_numbers[path]))
 
 
 def _read_meta(path: Path) -> tuple[int, list[str], dict[str, Any]]:

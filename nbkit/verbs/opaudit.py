@@ -1,10 +1,14 @@
 """opaudit finds what is wrong in a training step. Its trace is shown as the op table below the brief."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from nbkit.verbs.verb import Recorder, Verb
-from nbkit.views.ops_view import OPS_VIEW
+from nbkit.views.ops_view import OPS_VIEW, op_charts
+from nbkit.views.plots.picture.static import static_pictures
+from nbkit.views.plots.training.gradients import gradients_picture
+from nbkit.views.plots.training.steps import steps_picture
 
 
 def _function() -> Callable[..., Any]:
@@ -15,7 +19,9 @@ def _function() -> Callable[..., Any]:
 
 OPAUDIT = Verb(
     "opaudit",
-    view=OPS_VIEW,
+    view=replace(
+        OPS_VIEW, charts=lambda trace: [*static_pictures(trace, steps_picture, gradients_picture), *op_charts(trace)]
+    ),
     recorder=Recorder(
         function=_function,
         summary="find what is wrong in a training step",

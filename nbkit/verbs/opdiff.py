@@ -13,6 +13,8 @@ from nbkit.views.op_table.panel import op_panel
 from nbkit.views.ops_view import OPS_VIEW, op_charts
 from nbkit.views.panels.panel import Contents, Panel
 from nbkit.views.plots.difference import worst_difference
+from nbkit.views.plots.errors import errors_picture
+from nbkit.views.plots.picture.static import static_pictures
 from nbkit.views.sections.diff import diff_sections, verdict_sections
 from nbkit.views.sections.section import Section, op_sections
 
@@ -34,7 +36,7 @@ def _sections(trace: Trace, count: int) -> list[Section]:
 
 
 def _charts(trace: Trace) -> list[Any]:
-    return [*worst_difference(trace), *op_charts(trace)]
+    return [*static_pictures(trace, errors_picture), *worst_difference(trace), *op_charts(trace)]
 
 
 def _panels(contents: Contents) -> list[Panel]:

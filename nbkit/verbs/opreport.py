@@ -4,10 +4,12 @@ import os
 from argparse import Namespace
 from collections.abc import Callable
 from html import escape
+from pathlib import Path
 from urllib.parse import quote
 
 from nbkit import units
 from nbkit.errors import OptionError
+from nbkit.trace.storage import traces_in
 from nbkit.trace.trace import Trace
 from nbkit.verbs.load import load
 from nbkit.verbs.notebook import Notebook
@@ -29,22 +31,32 @@ def _add_options(holder: OptionHolder, trace: str) -> None:
 
 
 def _write(
-    options: Namespace, find: Callable[[str], Trace], progress: Callable[[str], None]
+    options: Namespace, find: Callable[[str], list[Trace]], progress: Callable[[str], None]
 ) -> tuple[list[Trace], str]:
-    """Write the report; its traces, and how many they are and how large it is. `find` gives what a word stands for."""
+    """Write the report; its traces, and how many they are and how large it is. `find` gives the traces of a word."""
     if options.path is None:
         raise OptionError("give -o FILE, the HTML file to write.")
-    traces = [find(word) for word in options.traces]
-    base = None if options.base is None else find(options.base)
+    traces = [trace for word in options.traces for trace in find(word)]
+    base = None if options.base is None else find(options.base)[0]
     progress(f"writing {options.path}")
     opreport(*traces, path=options.path, base=base, values=options.values, title=options.title)
     size = units.data_size(options.path.stat().st_size)
     return traces, f"{units.counted(len(traces), 'trace')}, {size}"
 
 
+def _traces_of(path: str) -> list[Trace]:
+    """Returns the trace at a path, or those of a folder that audit wrote."""
+    return [load(one) for one in traces_in(Path(path)) or [path]]
+
+
 def _run_line(options: Namespace, notebook: Notebook) -> dict[str, str]:
     """Returns where the report is; as a link that JupyterLab follows if it is below the notebook."""
-    _, size = _write(options, notebook.trace, lambda text: None)
+
+    def find(word: str) -> list[Trace]:
+        trace = notebook.trace_or_folder(word)
+        return [trace] if isinstance(trace, Trace) else _traces_of(trace)
+
+    _, size = _write(options, find, lambda text: None)
     short = os.path.relpath(options.path)
     text = {"text/plain": f"{short}: {size}"}
     if short.startswith(os.pardir):
@@ -59,20 +71,22 @@ Write one HTML file of traces: a summary in words, the widgets of the notebook, 
 
 It opens in any browser, offline and without a kernel; where no script runs, tables and pictures remain. TRACE is the
 name of a trace: what -o NAME stored, or _optrace, _optime, _opdiff, _opcheck for the last of each.""",
-    lambda holder: _add_options(holder, "name of a trace, in the order in which they are to stand"),
+    lambda holder: _add_options(
+        holder, "name or folder of a trace, or folder that audit wrote; in the order in which they are to stand"
+    ),
     _run_line,
 )
 
 
 def _add_command_options(holder: OptionHolder) -> None:
-    _add_options(holder, "folder of a trace, or a Chrome trace")
+    _add_options(holder, "folder of a trace or of what audit wrote, or a Chrome trace")
     holder.add_argument("--fail-on-findings", action="store_true", help=FAILS)
 
 
 def _run_command(options: Namespace, progress: Callable[[str], None]) -> Outcome:
-    def find(path: str) -> Trace:
+    def find(path: str) -> list[Trace]:
         progress(f"reading {path}")
-        return load(path)
+        return _traces_of(path)
 
     traces, size = _write(options, find, progress)
     return Outcome(f"{options.path}: {size}", traces=traces)
@@ -90,6 +104,8 @@ browser, offline and without a kernel; where no script runs, tables and pictures
         of one trace
     {PROGRAM} report first timing checked -o report.html
         of several, one below the other
+    {PROGRAM} report audited -o report.html
+        of what audit -o audited wrote: all its traces
     {PROGRAM} report after --base before -o report.html
         with a flame graph of what is slower and faster
     {PROGRAM} report compared --values -o report.html

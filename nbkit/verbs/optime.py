@@ -12,6 +12,9 @@ from nbkit.views.op_table.calls import slowest_calls_table
 from nbkit.views.op_table.panel import op_panel
 from nbkit.views.ops_view import OPS_VIEW, op_charts
 from nbkit.views.plots import draw_memory
+from nbkit.views.plots.picture.static import static_pictures
+from nbkit.views.plots.repeats import repeats_picture
+from nbkit.views.plots.roofline import roofline_picture
 from nbkit.views.sections.time import time_sections
 
 
@@ -28,7 +31,8 @@ def _widget(trace: Trace) -> Any:
 
 
 def _charts(trace: Trace) -> list[Any]:
-    return [*op_charts(trace), *([draw_memory(trace)] if "memory" in trace.frames else [])]
+    memory = [draw_memory(trace)] if "memory" in trace.frames else []
+    return [*op_charts(trace), *memory, *static_pictures(trace, repeats_picture, roofline_picture)]
 
 
 def _nothing(trace: Trace) -> str | None:

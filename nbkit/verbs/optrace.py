@@ -10,7 +10,7 @@ from nbkit.views.ops_view import OPS_VIEW
 
 
 def _function() -> Callable[..., Any]:
-    from nbkit.capture.recorder.optrace import optrace
+    from nbkit.capture.optrace import optrace
 
     return optrace
 
@@ -33,7 +33,9 @@ OPTRACE = Verb(
         special={
             "ops": Option(help="record only ops that fit; an API call brings the ops below it"),
             "modules": Option(help="record only ops inside modules that fit, by their named_modules() path"),
-            "values": Option(help="stats adds mean, std, min, max, norm, NaN and Inf counts of every tensor (slow)"),
+            "values": Option(
+                help="stats adds mean, std, min, max, norm, NaN and Inf counts, and checks as opcheck does (slow)"
+            ),
         },
         nothing=_nothing,
     ),

@@ -4,6 +4,8 @@ from typing import Any
 
 from nbkit.trace.trace import Trace
 from nbkit.views.alignment.panel import alignment_panels, pairs_html
+from nbkit.views.plots.errors import errors_picture
+from nbkit.views.plots.picture.static import static_pictures
 from nbkit.views.sections.alignment import alignment_sections
 from nbkit.views.statements.alignment import alignment_statements
 from nbkit.views.static_html.view import View
@@ -19,7 +21,7 @@ def _widget(trace: Trace) -> Any:
 ALIGNMENT_VIEW = View(
     widget=_widget,
     sections=alignment_sections,
-    charts=lambda trace: [],
+    charts=lambda trace: static_pictures(trace, errors_picture),
     calls=pairs_html,
     panels=alignment_panels,
     totals=alignment_sections,

@@ -7,15 +7,18 @@ from nbkit.views.alignment.graphs import graph_trace, has_graphs
 from nbkit.views.alignment.linking import link_alignment
 from nbkit.views.alignment.widget import AlignmentTableModel
 from nbkit.views.brief.brief import brief_of
-from nbkit.views.brief.html import brief_html
+from nbkit.views.brief.entry import Entry
+from nbkit.views.brief.html import brief_html, finding_link
 from nbkit.views.diff_table.widget import DiffTableModel
 from nbkit.views.flamegraph.widget import FlameGraphModel
 from nbkit.views.graph.widget import GraphModel, GraphView
 from nbkit.views.linking import link, link_differences, link_graph
 from nbkit.views.live.composite import CompositeWidget
+from nbkit.views.live.model import WidgetModel
 from nbkit.views.op_table.widget import OpTable, OpTableModel
 from nbkit.views.sections.section import Section
 from nbkit.views.sections.writers import to_html
+from nbkit.views.statements.statement import LIVE
 from nbkit.views.static_html.style import static_div
 from nbkit.views.static_html.view import no_picture
 
@@ -27,13 +30,19 @@ def flame_and_ops(trace: Trace) -> CompositeWidget:
     """Puts the flame graph above the op table."""
     flame, table = FlameGraphModel(trace), OpTableModel(trace)
     link(flame, table)
-    return CompositeWidget(trace, _brief(trace), flame, table)
+    return CompositeWidget(trace, _brief(trace), flame, _opened(table))
 
 
 def differences_and_ops(trace: Trace) -> CompositeWidget:
     """Puts the diff table above the op table."""
     differences, table = DiffTableModel(trace), OpTableModel(trace)
     link_differences(differences, table)
+    links = [finding_link(entry) for entry in _wrong(trace)[:1]]
+    rows = [link.value for link in links if link is not None and link.widget == differences.bundle]
+    if rows:
+        differences.selected_row = rows[0]
+    else:
+        _opened(table)
     return CompositeWidget(trace, _brief(trace), differences, table)
 
 
@@ -43,17 +52,19 @@ def graph_and_ops(trace: Trace) -> GraphView | CompositeWidget:
         return GraphView(trace)
     graph, table = GraphModel(trace), OpTableModel(trace)
     link_graph(graph, table)
-    return CompositeWidget(trace, _brief(trace), graph, table)
+    return CompositeWidget(trace, _brief(trace), graph, _opened(table))
 
 
 def alignment_and_graphs(trace: Trace) -> CompositeWidget:
     """Puts the table of both sides above their graphs, below the brief that says where they diverge."""
     table = AlignmentTableModel(trace)
-    if not has_graphs(trace):
-        return CompositeWidget(trace, _brief(trace), table)
-    graphs = GraphModel(graph_trace(trace))
-    link_alignment(table, graphs)
-    return CompositeWidget(trace, _brief(trace), table, graphs)
+    models: list[WidgetModel] = [table]
+    if has_graphs(trace):
+        graphs = GraphModel(graph_trace(trace))
+        link_alignment(table, graphs)
+        models.append(graphs)
+    table.selected_row = (trace.meta.get("first_divergence") or {}).get("row")
+    return CompositeWidget(trace, _brief(trace), *models)
 
 
 def sections_and_flame(trace: Trace, html: str) -> CompositeWidget:
@@ -66,17 +77,32 @@ def sections_and_ops(
 ) -> CompositeWidget:
     """Puts the brief, a picture and these sections, ten rows each, above the op table."""
     html = picture(trace) + to_html(sections(trace, ROWS))
-    return CompositeWidget(trace, _brief(trace, html), OpTableModel(trace))
+    return CompositeWidget(trace, _brief(trace, html), _opened(OpTableModel(trace)))
 
 
 def ops_alone(trace: Trace) -> OpTable | CompositeWidget:
     """Shows the op table below the brief; alone where there is nothing to say."""
     above = _brief(trace)
-    return CompositeWidget(trace, above, OpTableModel(trace)) if above else OpTable(trace)
+    return CompositeWidget(trace, above, _opened(OpTableModel(trace))) if above else OpTable(trace)
+
+
+def _opened(table: OpTableModel) -> OpTableModel:
+    """Returns the table, opened at the op of the worst finding, else at the one at which the trace ended early."""
+    trace = table.source.trace
+    error = trace.meta.get("error")
+    failed = error.get("op_id") if isinstance(error, dict) else None
+    known = [entry.op_id for entry in _wrong(trace)] + [failed]
+    table.selected_op_id = next((int(op) for op in known if op is not None and 0 <= op < len(trace.ops)), None)
+    return table
+
+
+def _wrong(trace: Trace) -> list[Entry]:
+    """Returns the findings at which a table opens; a hint at what could be saved is none."""
+    return [entry for entry in brief_of(trace).entries if entry.severity != "hint"]
 
 
 def _brief(trace: Trace, tables: str = "") -> str:
     """Returns verdict, findings and tables as HTML; empty where there is nothing to say and no table."""
     brief = brief_of(trace)
-    html = (brief_html(brief, FINDINGS) if brief.verdict or brief.incomplete else "") + tables
+    html = (brief_html(brief, FINDINGS, LIVE) if brief.verdict or brief.incomplete else "") + tables
     return static_div(html) if html else ""

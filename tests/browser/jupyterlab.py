@@ -57,7 +57,9 @@ def running_lab(folder: Path, cells: Sequence[str], program: str = "jupyterlab")
 def server_command(folder: Path, port: int, program: str) -> list[str]:
     options = {"ip": "127.0.0.1", "port": port, "port_retries": 0, "root_dir": folder, "open_browser": False}
     flags = [f"--ServerApp.{name}={value}" for name, value in options.items()]
-    flags += ["--allow-root", "--expose-app-in-browser", "--IdentityProvider.token=", "--ServerApp.password="]
+    flags += ["--allow-root", "--IdentityProvider.token=", "--ServerApp.password="]
+    # A server of JupyterLab has Notebook 7, too.
+    flags += [f"--{app}.expose_app_in_browser=True" for app in ("LabApp", "JupyterNotebookApp")]
     return [sys.executable, "-m", program, *flags]
 
 
@@ -68,8 +70,9 @@ def environment(folder: Path) -> dict[str, str]:
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(json.dumps(values))
     own = {"JUPYTERLAB_SETTINGS_DIR": "settings", "JUPYTER_CONFIG_DIR": "config", "JUPYTERLAB_WORKSPACES_DIR": "spaces"}
-    own |= {"IPYTHONDIR": "ipython", "JUPYTER_RUNTIME_DIR": "runtime", "PYTHONPATH": str(ROOT)}
-    return os.environ | {name: str(folder / value) for name, value in own.items()}
+    own |= {"IPYTHONDIR": "ipython", "JUPYTER_RUNTIME_DIR": "runtime"}
+    path = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
+    return os.environ | {name: str(folder / value) for name, value in own.items()} | {"PYTHONPATH": path}
 
 
 def free_port() -> int:

@@ -40,7 +40,7 @@ def test_a_report_is_that_of_the_function(nbkit, folder, capsys):
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        ([], "the following arguments are required: PATH"),
+        ([], "PATH is missing."),
         (["absent"], "There is no file or folder absent in "),
         (["train.py"], "train.py is not a trace: it is neither a folder of Trace.save() nor JSON, and no text of"),
         (["net.log", "--against", "empty"], "empty is empty; "),

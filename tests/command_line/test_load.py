@@ -83,7 +83,7 @@ def test_findings_are_an_exit_status_if_asked(nbkit, folder, severities, status)
         (["t", "--head", "3"], "--head is about the rows of one frame; give --frame, too"),
         (["t", "--frame", "ops", "--csv", "train.py/rows"], "train.py is no folder; choose another place."),
         (["t", "u"], "'u' is one argument too many"),
-        ([], "the following arguments are required: PATH"),
+        ([], "PATH is missing."),
     ],
 )
 def test_bad_use_is_one_sentence(nbkit, capsys, words, sentence):

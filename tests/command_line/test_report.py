@@ -25,6 +25,37 @@ def test_it_is_the_report_of_the_loaded_traces(nbkit, folder, capsys):
     assert err == f"nbkit: made the folder {folder / 'out'}\n"
 
 
+def saved_audit(folder):
+    """Saves three traces as `audit -o audited` does."""
+    for name in ("step_10", "audit", "step_2"):
+        timed_trace(name=f"mine {name}").save(folder / "audited" / name)
+
+
+def test_a_folder_that_audit_wrote_is_all_its_traces(nbkit, folder):
+    saved_audit(folder)
+    assert nbkit("report", "audited", "-o", "r.html") == 0
+    traces = [package.load(folder / "audited" / name) for name in ("audit", "step_2", "step_10")]
+    wanted = package.opreport(*traces, path=folder / "wanted.html").read_bytes()
+    assert (folder / "r.html").read_bytes() == wanted
+    assert package.opreport(folder / "audited", path=folder / "same.html").read_bytes() == wanted
+
+
+def test_a_folder_of_many_traces_is_told_in_one_sentence(nbkit, folder, capsys):
+    saved_audit(folder)
+    for number in range(10):
+        small_trace().save(folder / "audited" / f"other{number}")
+    assert nbkit("report", "audited", "-o", "r.html") == 2
+    sentence = "audited holds 13 traces; name up to 12 of them: audit, other0, other1 ..."
+    assert capsys.readouterr().err == f"python -m nbkit report: {sentence}\n"
+
+
+def test_loading_a_folder_of_traces_names_them(nbkit, folder, capsys):
+    saved_audit(folder)
+    assert nbkit("load", "audited") == 2
+    said = capsys.readouterr().err
+    assert "audited is a folder of 3 traces (audit, step_2, step_10); give one of them, such as audited/audit." in said
+
+
 def test_a_base_and_values_are_handed_on(nbkit, folder):
     assert nbkit("report", "t", "--base", "t", "--values", "-o", "r.html") == 0
     trace = package.load(folder / "t")

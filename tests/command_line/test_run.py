@@ -17,7 +17,7 @@ def test_the_whole_script_is_recorded_and_sees_what_python_shows_it(nbkit, folde
     assert nbkit("run", "-o", "whole", "train.py", "-o", "--lr", "3") == 0
     out, err = capsys.readouterr()
     assert out.splitlines()[-1] == f"['train.py', '-o', '--lr', '3'] {folder} {folder / 'train.py'} __main__ None"
-    assert err.startswith("optrace train.py: ") and err.endswith("saved 1 trace to " + str(folder / "whole") + "\n")
+    assert "\n\noptrace train.py: " in err and err.endswith("saved 1 trace to " + str(folder / "whole") + "\n")
     assert steps(Trace.load(folder / "whole")) == 4
 
 

@@ -4,9 +4,9 @@ import linecache
 from types import SimpleNamespace
 
 import pytest
-from IPython.core import magic
+from IPython.core import completer, magic
 
-from nbkit.compat.ipython_versions import cell_label, output_can_be_silenced
+from nbkit.compat.ipython_versions import add_matcher, cell_label, output_can_be_silenced, remove_matcher
 
 
 @pytest.fixture
@@ -51,3 +51,14 @@ def test_without_the_mark_the_magic_stays_as_it_is(monkeypatch):
 def test_the_mark_is_that_of_ipython(monkeypatch):
     monkeypatch.setattr(magic, "output_can_be_silenced", lambda function: ("marked", function), raising=False)
     assert output_can_be_silenced(len) == ("marked", len)
+
+
+def test_a_matcher_of_ipython_7_gives_whole_words(monkeypatch):
+    """Its matchers are given the last word as the shell divides it, and give what is to stand there."""
+    monkeypatch.delattr(completer, "context_matcher", raising=False)
+    shell = SimpleNamespace(Completer=SimpleNamespace(custom_matchers=[len], text_until_cursor="%%optrace --ops a,b.c"))
+    add_matcher(shell, lambda line: ("b.c", ["b.cd"]) if line.endswith("a,b.c") else ("", []))
+    _, matcher = shell.Completer.custom_matchers
+    assert matcher("b.c") == ["b.cd"]
+    remove_matcher(shell)
+    assert shell.Completer.custom_matchers == [len]

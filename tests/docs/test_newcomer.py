@@ -58,7 +58,7 @@ def test_the_wrong_op_of_a_device_is_named():
 @pytest.mark.parametrize(("own", "told"), [(GPT2, "aten.tan.default"), (CONVOLUTIONS, "30 aten ops")])
 def test_the_trace_of_the_whole_step_is_shown(own, told):
     text = "\n".join(answer(own, "trace  #"))
-    assert text.startswith("optrace: ") and "backward" in text and told in text
+    assert "\n\noptrace: " in text and "backward" in text and told in text
 
 
 @pytest.mark.parametrize("own", [GPT2, CONVOLUTIONS])

@@ -27,7 +27,7 @@ def test_the_calls_of_a_line_are_one_finding_about_the_worst_of_them():
     )
     [row] = frame.itertuples()
     assert (row.rule, row.severity, row.op_id, row.count, row.source_text) == ("mismatch", "error", 0, 2, "x @ w")
-    assert row.message == "output 0 is 300 times as far from cpu as rounding explains"
+    assert row.message == "output 0 is off by 300x the rounding error (reference: CPU)"
     evidence = json.loads(row.evidence)
     assert (evidence["op_ids"], evidence["diffs_rows"], evidence["calls"]) == ([0, 2], [0, 2], 3)
 
@@ -59,8 +59,8 @@ def test_a_pattern_is_said_first_and_is_in_the_evidence():
         {"op_id": 2, "noise_ratio": 9.0, "status": "mismatch"},
     )
     assert frame["message"].tolist() == [
-        "output 0 is 1.25 x the reference, and is 30 times as far from cpu as rounding explains",
-        "output 0 is 9 times as far from cpu as rounding explains",
+        "output 0 is 1.25 x the reference, and is off by 30x the rounding error (reference: CPU)",
+        "output 0 is off by 9x the rounding error (reference: CPU)",
     ]
     evidence = json.loads(frame["evidence"].iloc[0])
     assert (evidence["pattern"], evidence["pattern_evidence"], evidence["calls"]) == ("scaled", {"factor": 1.25}, 3)

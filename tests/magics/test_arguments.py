@@ -78,3 +78,8 @@ def test_the_help_names_every_option_and_where_the_trace_is():
     text = " ".join(OPTRACE.parser.format_help().split())
     assert all(option in text for option in ("-o NAME", "--save PATH", "--exclude-modules PATTERN", "--values stats"))
     assert "the last trace is always there as _optrace" in text
+
+
+def test_a_missing_option_is_named():
+    with pytest.raises(UsageError, match="^%%opcapture: --folder is missing.$"):
+        CELL_MAGICS["opcapture"].parser.parse_line("")

@@ -22,7 +22,7 @@ def shown(kernel, code: str) -> str:
 
 
 def test_two_models_are_aligned_and_stored(kernel):
-    assert shown(kernel, "%opalign model other --inputs x").startswith("opalign")
+    assert "\n\nopalign " in shown(kernel, "%opalign model other --inputs x")
     kernel.run("%opalign -q model other --inputs x --name both -o found")
     text = shown(kernel, "found.meta['name'], found is _opalign, found.meta['first_divergence']")
     assert text == "('both', True, None)"
@@ -52,7 +52,7 @@ def test_quiet_shows_nothing_and_help_runs_nothing(kernel):
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("", "the following arguments are required: LEFT, RIGHT"),
+        ("", "LEFT, RIGHT are missing."),
         ("modle other", "there is neither a name 'modle' in this notebook nor such a file; did you mean 'model'?"),
         ("model other --inputs y", "there is no 'y' in this notebook, which --inputs names"),
     ],

@@ -21,8 +21,8 @@ def shown(kernel, code: str) -> str:
 
 
 def test_names_are_modules_and_traces(kernel):
-    assert shown(kernel, "%opgraph model").startswith("opgraph Sequential")
-    assert shown(kernel, "%opgraph step").startswith("opgraph optrace")
+    assert "\n\nopgraph Sequential" in shown(kernel, "%opgraph model")
+    assert "\n\nopgraph optrace" in shown(kernel, "%opgraph step")
     kernel.run("%opgraph -q model.0 -o first")
     assert shown(kernel, "first.meta['name'], first is _opgraph, len(first.nodes)") == "('Linear', True, 3)"
 
@@ -42,7 +42,7 @@ def test_quiet_shows_nothing_and_help_runs_nothing(kernel):
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("", "the following arguments are required: SOURCE"),
+        ("", "SOURCE is missing."),
         ("modle", "there is neither a name 'modle' in this notebook nor such a file; did you mean 'model'?"),
         ("no/such.log", "there is neither a name 'no/such.log' in this notebook nor such a file; "),
         ("torch", "There is no graph of the type module; give a torch.nn.Module"),

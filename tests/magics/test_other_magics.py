@@ -38,10 +38,20 @@ def test_one_verb_above_another(kernel, outer, inner):
     assert kernel.value("['aten.add.Tensor' in list(t.ops['op']) for t in (outer, inner)]") == [True, True]
 
 
-@pytest.mark.parametrize(("outer", "inner"), [("optrace", "optime"), ("optime", "optrace")])
-def test_what_cannot_be_recorded_in_one_pass_is_refused_in_one_sentence(kernel, outer, inner):
-    reply = kernel.run(f"%%{outer} -q -o outer\n%%{inner} -q -o inner\nx + 1")
-    assert f"{inner} cannot run inside {outer}: optime would count the work of optrace" in reply.texts("stderr")[-1]
+@pytest.mark.parametrize("pair", ["optrace optime", "optime opcheck", "optime opaudit", "opdiff opcast"])
+@pytest.mark.parametrize("between", ["", "%%time\n"])
+def test_what_cannot_be_recorded_in_one_pass_is_refused_in_one_sentence(kernel, pair, between):
+    outer, inner = pair.split()
+    reply = kernel.run(f"%%{outer}\n{between}%%{inner}\nx + 1")
+    assert reply.texts("stderr") == [f"UsageError: %%{outer} and %%{inner}: use one verb per cell.\n"]
+    assert reply.texts("display") == []
+
+
+def test_a_verb_that_cannot_run_inside_another_is_no_failure_of_nbkit(kernel):
+    reply = kernel.run("%%optime\nget_ipython().run_cell_magic('opcheck', '', 'x + 1')")
+    shown = "".join(text for _, text in reply.outputs)
+    assert "opcheck cannot run inside optime: optime would count the work of opcheck as the step's" in shown
+    assert "nbkit itself failed" not in shown
 
 
 def test_a_magic_that_runs_the_text_itself_is_told_apart(kernel):

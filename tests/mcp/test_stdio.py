@@ -58,7 +58,7 @@ def test_a_client_lists_and_calls_every_tool(places):
     right, refused = answers[: len(calls)], answers[len(calls) :]
     assert [is_error for _, is_error in right] == [False] * len(calls), right
     assert len(json.loads(right[3][0])["rows"]) == 1000
-    assert right[1][0].startswith("opcheck mine: ") and right[6][0].startswith("# aten.addmm.default, op ")
+    assert "\n\nopcheck mine: " in right[1][0] and right[6][0].startswith("# aten.addmm.default, op ")
     assert all(is_error and "\n" not in text and text.endswith((".", "?")) for text, is_error in refused), refused
 
 

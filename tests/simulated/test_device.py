@@ -51,8 +51,8 @@ def test_names_that_cannot_be_one_are_refused_and_leave_the_slot_free():
     tries = [REFUSED.format(name=name) for name in ("Sim", "a b", "cuda")]
     script = "\n".join(["import nbkit", *tries, "print(nbkit.SimulatedDevice(name='mine').torch_device)"])
     capital, blank, taken, made = run(script).splitlines()
-    assert capital == "name='Sim' is no name of a device type; take lower-case letters, such as 'sim'."
-    assert blank == "name='a b' is no name of a device type; take lower-case letters, such as 'sim'."
+    assert capital == "name must be a name of a device type, got 'Sim'; take lower-case letters, such as 'sim'."
+    assert blank == "name must be a name of a device type, got 'a b'; take lower-case letters, such as 'sim'."
     assert taken == "name='cuda' is a name that torch uses already; take another one, such as 'sim'."
     assert made == "mine:0"
 

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from nbkit.schema import MEMORY, MODULES, OPS, TENSORS, TIMINGS
+from nbkit.schema import MEMORY, MODULES, OPS, SAMPLES, TENSORS, TIMINGS
 from nbkit.trace.trace import Trace
 
 LINEAR = "torch.nn.functional.linear"
@@ -138,6 +138,18 @@ def timed_trace(**meta: Any) -> Trace:
     frames = {"ops": ops, "modules": make_modules("", "fc"), "memory": memory, "timings": timings}
     about = {"verb": "optime", "wall_us": 101.0, "recorder_us": 9.0, "repeats": 5, "warmup": 2}
     return Trace(frames, {**_meta(len(ops)), **about, **meta})
+
+
+def repeated_trace(**meta: Any) -> Trace:
+    """The same step in four runs; in the second something hit the forward op, and the third has no optimizer."""
+    trace = timed_trace(**meta)
+    ops = trace.ops["self_time_us"].to_numpy()
+    runs = [ops - 1.0, ops + np.eye(1, 9, 2)[0] * 9_960, ops + 1.0, ops.copy()]
+    rows = [(op_id, run, time) for run, times in enumerate(runs) for op_id, time in enumerate(times)]
+    samples = pd.DataFrame(rows, columns=["op_id", "repeat", "self_time_us"])
+    samples = samples[(samples["repeat"] != 2) | (samples["op_id"] < 7)].reset_index(drop=True)
+    samples = samples.assign(total_time_us=samples["self_time_us"], self_device_time_us=np.nan)
+    return Trace({**trace.frames, "samples": SAMPLES.check(samples[[*SAMPLES.names]])}, trace.meta)
 
 
 def _times(total_us: float, self_us: float) -> dict[str, float]:

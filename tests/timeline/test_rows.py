@@ -162,6 +162,18 @@ def test_what_has_no_line_of_its_own_has_that_of_the_call_around_it():
     assert ops["source"].fillna("?").tolist() == ["?", "a.py:1", "a.py:1", "b.py:2"]
 
 
+def test_a_backward_op_has_the_line_of_its_forward_op_unless_it_has_one_of_its_own():
+    forward = {**MM, "sequence": 3, "forward_thread": 0, "source": "a.py:1"}
+    call = {"name": "loss", "start": 25000, "end": 60000, "block": 1, "source": "train.py:9"}
+    node = {"name": "autograd::engine::evaluate_function: MmBackward0", "start": 30000, "end": 40000}
+    node |= {"sequence": 3, "forward_thread": 1}
+    inner = {"name": "aten::mm", "overload": "", "start": 31000, "end": 32000, "sequence": -1}
+    own = {"name": "aten::exp", "overload": "", "start": 33000, "end": 36000, "sequence": -1, "source": "b.py:2"}
+    inside = {"name": "aten::mul", "overload": "", "start": 34000, "end": 35000, "sequence": -1}
+    ops = timeline(events(STEP, LINEAR, forward, call, node, inner, own, inside)).ops
+    assert ops["source"].tolist()[2:] == ["a.py:1", "train.py:9", "a.py:1", "a.py:1", "b.py:2", "b.py:2"]
+
+
 def test_steps_are_counted_by_optimizer_steps_that_have_ended_not_by_zeroed_gradients():
     zero = {"name": "Optimizer.zero_grad#SGD.zero_grad", "start": 14000, "end": 15000}
     step = {"name": "Optimizer.step#SGD.step", "start": 16000, "end": 20000}

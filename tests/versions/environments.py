@@ -15,6 +15,7 @@ ENVIRONMENTS: dict[str, dict[str, str]] = {
     "torch-2.8": {"torch": "2.8.0"},
     "torch-2.11": {"torch": "2.11.0"},
     "torch-2.15": {"torch": "2.15.0"},
+    "anywidget-0.9": {"torch": "2.13.0", "anywidget": "0.9.18"},
     "python-3.12": {"python": "3.12", "torch": "2.13.0"},
     "python-3.13": {"python": "3.13", "torch": "2.13.0"},
 }
@@ -22,6 +23,9 @@ ENVIRONMENTS: dict[str, dict[str, str]] = {
 FRAMES = ("tests/compat", "tests/test_schema.py", "tests/trace", "tests/analysis/time", "tests/analysis/query")
 SHOWN = ("tests/views/op_table", "tests/views/report", "tests/magics/test_loading.py")
 RECORDED = tuple(f"tests/capture/{folder}" for folder in ("profiler", "recorder", "step", "native", "operators"))
+# What anywidget draws, in the front ends that it draws in.
+DRAWN = ("tests/views/live", "tests/views/static_html", "tests/browser/lab/test_every_widget.py")
+HOSTS = ("jupyterlab", "notebook")
 # What reads frames of Python, code objects and reference counts, and what prints help.
 PYTHON = (*(f"tests/capture/{folder}" for folder in ("raw", "frames", "calls", "check")), "tests/magics")
 
@@ -32,10 +36,11 @@ def chosen_tests(name: str) -> tuple[str, ...]:
         return ("tests/compat", "tests/trace", *RECORDED)
     if name.startswith("python"):
         return ("tests/compat", "tests/trace", *RECORDED, *PYTHON, "tests/command_line")
-    return (*FRAMES, *SHOWN)
+    return DRAWN if name.startswith("anywidget") else (*FRAMES, *SHOWN)
 
 
 def requirements(name: str) -> list[str]:
     """What pip is asked for."""
     pins = ENVIRONMENTS[name]
-    return [f"{package}=={pins[package]}" if package in pins else package for package in PACKAGES]
+    packages = (*PACKAGES, *HOSTS) if name.startswith("anywidget") else PACKAGES
+    return [f"{package}=={pins[package]}" if package in pins else package for package in packages]

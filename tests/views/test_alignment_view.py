@@ -38,6 +38,8 @@ def test_the_widget_has_the_table_above_the_graphs_and_linked_with_them() -> Non
     widget = alignment_and_graphs(aligned_trace(graphs=True))
     assert widget.parts == ["diff_table", "graph"]
     table, graph = widget.models
+    assert table.selected_row == 20  # where both diverge
+    table.selected_row = None
     table.selected_row = 20
     assert graph.selected_node_id == row_nodes(aligned_trace(graphs=True)).left[20]
     widget = alignment_and_graphs(aligned_trace())

@@ -1,6 +1,6 @@
 """The head is replaced after the optimizer was made, which goes on to hold the old one.
 
-Fact: No optimizer holds head
+Fact: head (2 tensors) get gradients but are in no optimizer
 Fact: never move
 """
 

@@ -7,7 +7,7 @@ from math import prod
 import numpy as np
 import numpy.typing as npt
 
-from nbkit.graphs.canonical_ops import PASSING, op_kind
+from nbkit.graphs.canonical_ops import PASSING, UNINITIALISED, op_kind
 from nbkit.numerics.blocks import BLOCK
 from nbkit.numerics.precision import precision_of
 from nbkit.trace.executions.execution import Array, Execution, Result
@@ -22,9 +22,7 @@ HUGE = 5_000.0
 
 
 # Nobody knows what is in results of these without values: memory that is not written to, a workspace of a kernel.
-UNINITIALISED = frozenset(
-    "empty empty_like empty_strided empty_permuted new_empty new_empty_strided mkldnn_rnn_layer".split()
-)
+UNWRITTEN = UNINITIALISED | {"mkldnn_rnn_layer"}
 
 
 def _packet(op: str | None) -> str:
@@ -94,8 +92,9 @@ class Side:
         """Returns whether a result has nothing to compare: no element, or memory that nothing was written to yet."""
         found: list[bool] = []
         for number, result in enumerate(self.results):
-            is_unwritten = result.kind == "op" and result.features is None and _packet(result.op) in UNINITIALISED
-            is_view = result.features is None and self.is_passing[number] and found[result.sources[0]]
+            is_unwritten = result.kind == "op" and result.features is None and _packet(result.op) in UNWRITTEN
+            is_read = result.kind == "op" and result.features is None and bool(result.sources)
+            is_view = is_read and found[result.sources[0]]
             found.append(not self.numel[number] or is_unwritten or is_view)
         return found
 

@@ -1,12 +1,17 @@
 """Places the ops of a predicted step below the roofs of its device."""
 
+import json
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from nbkit.analysis.cost.op_totals import costs_of
+from nbkit.analysis.time.roofline import roofline
 from nbkit.errors import OptionError
+from nbkit.schema import OPS
 from nbkit.trace.checks import checked_trace
 from nbkit.trace.trace import Trace
 
@@ -46,18 +51,53 @@ def roofs(trace: Trace) -> Roofs:
     """
     costs = _timed(trace)
     if device := trace.meta.get("cost_device"):
-        peaks = {str(name): float(value) for name, value in device["flops_per_s"].items()}
-        used = {str(name).partition("_")[0] for name in costs["dtype"].dropna().unique()}
-        # A device may multiply matrices of float32 in tf32.
-        used |= {"tf32"} if "float32" in used else set()
-        known = {name: peaks[name] for name in sorted(used & peaks.keys(), key=lambda name: peaks[name])}
-        return Roofs(known, float(device["bytes_per_s"]))
+        return _peaks(device, costs["dtype"])
     times = costs["time_us"].where(costs["time_us"] > 0) / 1e6
     compute = (costs["work"] / times)[(costs["bound"] == "compute").to_numpy(bool, na_value=False)]
     memory = (costs["moved_bytes"] / times)[(costs["bound"] == "memory").to_numpy(bool, na_value=False)]
     by_dtype = compute.groupby(costs["dtype"]).max().dropna().sort_values()
     flops_per_s = {str(dtype): float(value) for dtype, value in by_dtype.items()}
     return Roofs(flops_per_s, float(memory.max()) if memory.notna().any() else None)
+
+
+def _peaks(device: Mapping[str, Any], dtypes: pd.Series) -> Roofs:
+    """Returns the peaks of a device in the dtypes of a step."""
+    peaks = {str(name): float(value) for name, value in device["flops_per_s"].items()}
+    used = {str(name).partition("_")[0] for name in dtypes.dropna().unique()}
+    # A device may multiply matrices of float32 in tf32.
+    used |= {"tf32"} if "float32" in used else set()
+    known = {name: peaks[name] for name in sorted(used & peaks.keys(), key=lambda name: peaks[name])}
+    return Roofs(known, float(device["bytes_per_s"]))
+
+
+def measured(trace: Trace) -> pd.DataFrame:
+    """Returns what `attained` does of the measured times of an optime trace with shapes; `bound` is null.
+
+    Calls of unknown FLOPs or bytes are left out.
+    """
+    ops = OPS.check(trace.frames.get("ops", OPS.frame()))
+    table = roofline(ops).dropna(subset=["intensity", "flops_per_second"])
+    dtypes = ops.drop_duplicates(["op", "input_shapes"]).set_index(["op", "input_shapes"])["input_dtypes"]
+    keys = zip(table["op"], table["input_shapes"], strict=True)
+    return pd.DataFrame(
+        {
+            "op": table["op"],
+            "dtype": [next(filter(None, json.loads(dtypes[key])), None) for key in keys],
+            "bound": None,
+            "calls": table["calls"],
+            "time_us": table["time_us"],
+            "flops": table["flops"] / table["calls"],
+            "moved_bytes": table["size_bytes"] / table["calls"],
+            "intensity": table["intensity"],
+            "flops_per_s": table["flops_per_second"],
+        }
+    )
+
+
+def roofs_measured(trace: Trace) -> Roofs:
+    """Returns the roofs of the device that the trace was measured on, as nbkit.calibrate() measured it; else none."""
+    device = trace.meta.get("measured_device")
+    return _peaks(device, measured(trace)["dtype"]) if device else Roofs({}, None)
 
 
 def _timed(trace: Trace) -> pd.DataFrame:

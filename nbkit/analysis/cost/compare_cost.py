@@ -49,7 +49,7 @@ def compare_cost(trace: Trace, timed: Trace) -> pd.DataFrame:
     """
     checked_trace(trace), checked_trace(timed, "timed")
     if timed.meta.get("verb") != "optime":
-        raise OptionError(f"timed={timed!r} is no timing; give a trace of nbkit.optime() of the same step.")
+        raise OptionError(f"timed must be a timing, got {timed!r}; give a trace of nbkit.optime() of the same step.")
     with Progress(lambda: f"compare_cost: {len(trace.ops):,} and {len(timed.ops):,} ops"):
         totals, costs = op_totals(trace), costs_of(trace)
         measured = _aten(OPS.check(timed.ops))

@@ -1,5 +1,6 @@
 """Splits memory over time by what it is for, and a step by its phases."""
 
+from collections.abc import Iterable
 from itertools import pairwise
 
 import numpy as np
@@ -10,6 +11,10 @@ from nbkit.schema.cost import STORAGE_KINDS
 
 # A stretch shorter than this share of the ops belongs to what is around it.
 SHORTEST = 0.01
+PHASES = ("forward", "backward", "optimizer")
+# Kinds of memory of a measured step: by the phase that allocated it, and whether that freed it.
+BEFORE, TEMPORARY = "held before", "temporary"
+LIFETIMES = (BEFORE, *(f"kept from {phase}" for phase in (*PHASES, "other")), TEMPORARY)
 
 
 def memory_by_kind(memory: pd.DataFrame, storages: pd.DataFrame) -> pd.DataFrame:
@@ -19,9 +24,37 @@ def memory_by_kind(memory: pd.DataFrame, storages: pd.DataFrame) -> pd.DataFrame
     left out. Memory of unknown kind is not in any of them.
     """
     memory, storages = MEMORY.check(memory), STORAGES.check(storages)
-    kind_of = storages.set_index("allocation_id")["kind"]
-    kinds = memory["allocation_id"].astype("float64").map(kind_of)
-    names = [kind for kind in STORAGE_KINDS if (kinds == kind).any()]
+    kinds = memory["allocation_id"].astype("float64").map(storages.set_index("allocation_id")["kind"])
+    return _sums(memory, kinds, STORAGE_KINDS)
+
+
+def memory_by_lifetime(memory: pd.DataFrame, ops: pd.DataFrame) -> pd.DataFrame:
+    """Returns per event of `memory` of a measured step what memory_by_kind does, with the kinds of LIFETIMES.
+
+    Memory that is freed in the phase that allocated it is temporary, other memory is kept from its phase. What was held
+    before is what is left of allocated_bytes; where only that is known which the recording frees, it is that. An event
+    outside forward, backward and optimizer belongs to the phase before it.
+    """
+    memory = MEMORY.check(memory)
+    phases = memory["op_id"].astype("float64").map(OPS.check(ops).set_index("op_id")["phase"])
+    phases = phases.where(phases.isin(PHASES)).ffill().fillna("other")
+    run = (phases != phases.shift()).cumsum()
+    is_allocation = memory["delta_bytes"] > 0
+    frees = memory[~is_allocation].dropna(subset=["allocation_id"])
+    ids = memory["allocation_id"].astype("float64")
+    freed = ids.map(run[frees.index].set_axis(ids[frees.index]))
+    kinds = ("kept from " + phases).where(freed.isna() | (freed != run), TEMPORARY)[is_allocation]
+    kinds = ids.map(kinds.set_axis(ids[is_allocation]))
+    sums = _sums(memory, kinds, LIFETIMES)
+    rest = sums["allocated_bytes"].astype("int64") - sums.iloc[:, 3:].sum(axis=1)
+    before = rest - rest.groupby(sums["device"]).transform("min").clip(upper=0)
+    if before.any():
+        sums.insert(3, BEFORE, before)
+    return sums
+
+
+def _sums(memory: pd.DataFrame, kinds: pd.Series, known: Iterable[str]) -> pd.DataFrame:
+    names = [kind for kind in known if (kinds == kind).any()]
     deltas = pd.DataFrame({name: memory["delta_bytes"].where((kinds == name).to_numpy(bool), 0) for name in names})
     sums = deltas.groupby(memory["device"], sort=False).cumsum() if names else deltas
     return memory[["device", "op_id", "allocated_bytes"]].join(sums.astype("int64"))

@@ -8,11 +8,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from nbkit.analysis.query.common_texts import common_texts
 from nbkit.analysis.query.encoded import Columns, Floats, TextColumn
 from nbkit.analysis.query.matches import Ids, order_of_all, ordered, stable_order
+from nbkit.analysis.query.predicates import Predicate, mask_of
 from nbkit.errors import OptionError, nearest
 
 # What a group has besides the columns of its rows: how many of them there are here and among all, how many instances
@@ -20,6 +22,10 @@ from nbkit.errors import OptionError, nearest
 CALLS, OF, INSTANCES = COUNTS = ("calls", "of", "instances")
 SPREAD = ("min", "median", "max")
 TOTALS: dict[str, np.ufunc] = {"sum": np.add, "min": np.fmin, "max": np.fmax}
+# Further totals: the sum without rows that a row of the group called; and median, IQR and least of the sums of runs,
+# which are the columns that begin with RUN.
+OUTER, MIDDLE, IQR, LEAST = MORE = ("outer", "middle", "iqr", "least")
+RUN, PARENT = "run_", "parent_id"
 # Up to so many groups their numbers are 16 bits, which numpy sorts in linear time.
 FEW = 2**16
 
@@ -28,9 +34,10 @@ FEW = 2**16
 class Grouping:
     """Says how to group: rows with equal texts in the columns `by` are one group.
 
-    `totals` says of columns of numbers whether a group has their "sum", "min" or "max"; `spread` is the column of which
-    it has min, median and max over its rows, or, with `each`, over the sums of the rows that are equal in those columns
-    (such as each layer). `among` are the columns by which all rows of the table are counted, filtered or not.
+    `totals` says of columns of numbers whether a group has their "sum", "min", "max" or one of MORE; of them `only` are
+    columns that single rows are shown without. `spread` is the column of which it has min, median and max over its
+    rows, or, with `each`, over the sums of the rows that are equal in those columns (such as each layer). `among` are
+    the columns by which all rows of the table are counted, filtered or not.
     """
 
     by: Sequence[str]
@@ -38,6 +45,7 @@ class Grouping:
     spread: str | None = None
     each: Sequence[str] = ()
     among: Sequence[str] = ()
+    only: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
@@ -79,8 +87,17 @@ def columns_of(shown: Sequence[str], columns: Columns, grouping: Grouping) -> li
     counts = [CALLS, *([OF] if grouping.among else []), *([INSTANCES] if grouping.each else [])]
     at = numbers.index(grouping.spread) + 1 if grouping.spread in numbers else 0
     spread = SPREAD if grouping.spread else ()
+    only = [name for name in grouping.only if name in columns.numbers]
     texts = [name for name in shown if name in columns.texts and name not in by]
-    return [*by, *counts, *numbers[:at], *spread, *numbers[at:], *texts]
+    return [*by, *counts, *numbers[:at], *only, *numbers[at:], *spread, *texts]
+
+
+def having(numbers: Sequence[str], predicate: Predicate) -> bool:
+    """Tells whether a predicate is about these numbers of groups: it leaves out groups then, as their columns show."""
+    parts = predicate.get("any", predicate.get("all"))
+    if parts is not None:
+        return bool(parts) and all(having(numbers, part) for part in parts)
+    return predicate["column"] in numbers
 
 
 def keys_of(columns: Columns, names: Sequence[str]) -> Ids:
@@ -97,11 +114,17 @@ def keys_of(columns: Columns, names: Sequence[str]) -> Ids:
 
 
 def groups_of(
-    columns: Columns, rows: Ids, grouping: Grouping, names: Sequence[str], sort: Sequence[Mapping[str, Any]] = ()
+    columns: Columns,
+    rows: Ids,
+    grouping: Grouping,
+    names: Sequence[str],
+    sort: Sequence[Mapping[str, Any]] = (),
+    predicates: Sequence[Predicate] = (),
 ) -> Groups:
     """Groups these rows, given in the order of the table; `names` are the columns that the groups need.
 
-    Groups come in the order of `sort` as far as they have its columns, else in that of their first rows.
+    Groups come in the order of `sort` as far as they have its columns, else in that of their first rows. Those that do
+    not fit the `predicates` are left out, with their rows.
     """
     keys = keys_of(columns, grouping.by)
     codes, different = pd.factorize(keys[rows] if len(rows) < len(keys) else keys)
@@ -110,15 +133,17 @@ def groups_of(
     # The codes count groups up as their first rows come.
     first = np.empty(len(different), np.int64)
     first[parts.codes[::-1]] = rows[::-1]
-    place = np.arange(len(different))
+    fits = mask_of(made, predicates)[0]
+    place = np.flatnonzero(fits)
     for part in reversed(sort):
         if part["column"] in made.texts or part["column"] in made.numbers:
             place = ordered(made, place, part["column"], is_descending=bool(part.get("descending")))
     texts = {name: TextColumn(column.values, column.codes[place]) for name, column in made.texts.items()}
     numbers = {name: values[place] for name, values in made.numbers.items()}
-    place_of = np.empty(len(place), np.int64)
+    place_of = np.empty(len(fits), np.int64)
     place_of[place] = np.arange(len(place))
-    return Groups(Columns(len(place), texts, numbers), first[place], rows, place_of[parts.codes])
+    kept = fits[parts.codes]
+    return Groups(Columns(len(place), texts, numbers), first[place], rows[kept], place_of[parts.codes[kept]])
 
 
 @dataclass(frozen=True)
@@ -151,16 +176,34 @@ class _Parts:
 
     def total(self, name: str, how: str) -> Floats:
         """Returns sum, least or most of a column; NaN where no row has a number."""
-        if how not in TOTALS:
-            raise OptionError(f"Groups know no {how!r} of {name}; {nearest(how, list(TOTALS))}")
+        if how not in (*TOTALS, *MORE):
+            raise OptionError(f"Groups know no {how!r} of {name}; {nearest(how, [*TOTALS, *MORE])}")
+        if how in (MIDDLE, IQR, LEAST):
+            return over_runs([self.total(run, "sum") for run in self.table.numbers if run.startswith(RUN)], how)
         values = self.of(self.table.number(name))
         is_known = ~np.isnan(values)
-        if how == "sum":
+        if how == OUTER:
+            is_known &= ~self.is_inner()
+        if how in ("sum", OUTER):
             sums = np.bincount(self.codes, np.where(is_known, values, 0.0), self.count)
             return np.where(np.bincount(self.codes, is_known, self.count) > 0, sums, np.nan)
         totals = np.full(self.count, np.nan)
         TOTALS[how].at(totals, self.codes[is_known], values[is_known])
         return totals
+
+    def is_inner(self) -> npt.NDArray[np.bool_]:
+        """Tells which rows a row of their own group called, at whatever depth."""
+        parent = self.table.number(PARENT)
+        above = np.append(np.where(np.isnan(parent), -1, parent).astype(np.int64), -1)
+        group = np.full(len(above), -1, np.int64)
+        group[self.rows] = self.codes
+        inner = np.zeros(len(self.rows), bool)
+        at, caller = np.arange(len(self.rows)), above[self.rows]
+        while len(at):
+            inner[at] |= group[caller] == self.codes[at]
+            goes_on = ~inner[at] & (caller >= 0)
+            at, caller = at[goes_on], above[caller[goes_on]]
+        return inner
 
     def among(self, names: Sequence[str]) -> Floats:
         """Counts all rows of the table with the texts of a group in these columns."""
@@ -197,6 +240,26 @@ class _Parts:
         units, pairs = pd.factorize(groups * max(len(different), 1) + codes)
         sums = np.bincount(units, values, len(pairs)).astype(np.float64)
         return sums, np.asarray(pairs // max(len(different), 1), np.int64)
+
+
+def over_runs(runs: Sequence[Floats], how: str) -> Floats:
+    """Returns median, IQR or least of a time over the runs that have it; NaN where none has."""
+    times = np.sort(np.stack(runs), axis=0)
+    counts = np.count_nonzero(~np.isnan(times), axis=0)
+    if how == LEAST:
+        return np.asarray(times[0])
+    if how == MIDDLE:
+        return _quantile(times, counts, 0.5)
+    low, high = (_quantile(times, counts, part) for part in (0.25, 0.75))
+    return high - low
+
+
+def _quantile(times: Floats, counts: Ids, part: float) -> Floats:
+    at = np.maximum(counts - 1, 0) * part
+    below = np.floor(at).astype(np.int64)
+    last = np.maximum(counts - 1, 0)
+    lower, upper = (np.take_along_axis(times, np.minimum(place, last)[None], 0)[0] for place in (below, below + 1))
+    return np.asarray(lower + (upper - lower) * (at - below))
 
 
 def _spread(values: Floats, groups: Ids, count: int) -> dict[str, Floats]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from nbkit.analysis.query.encoded import Columns
-from nbkit.analysis.query.groups import Grouping, Groups, columns_of, groups_of, keys_of
+from nbkit.analysis.query.groups import Grouping, Groups, columns_of, groups_of, having, keys_of
 from nbkit.analysis.query.matches import Ids, Query, matches, ordered
 
 
@@ -56,10 +56,12 @@ def groups_listed(columns: Columns, query: Query, names: Sequence[str], within: 
     """Lists the groups of a query, all of them closed."""
     grouping = grouping_of(query)
     assert grouping is not None
-    found = matches(columns, Query(query.predicates), within)
     shown = columns_of(names, columns, grouping)
-    groups = groups_of(columns, found.ids, grouping, shown, query.sort)
-    return Listing(found.ids, found.errors, shown, -1 - groups.first, groups)
+    numbers = [name for name in shown if name not in columns.texts]
+    of_groups = [predicate for predicate in query.predicates if having(numbers, predicate)]
+    found = matches(columns, Query([one for one in query.predicates if one not in of_groups]), within)
+    groups = groups_of(columns, found.ids, grouping, shown, query.sort, of_groups)
+    return Listing(groups.rows, found.errors, shown, -1 - groups.first, groups)
 
 
 def opened(columns: Columns, query: Query, listing: Listing) -> Listing:

@@ -26,9 +26,11 @@ def encode(ops: pd.DataFrame, tensors: pd.DataFrame, line_texts: Mapping[str, st
     """Returns the columns of the ops, and text columns of more frames.
 
     `output` is dtype and shape of each op's first output, `location` its module or what it belongs to outside of all,
-    `layer` the same with the pattern of repeated layers, `source_text` the text of its source line.
+    `layer` the same with the pattern of repeated layers, `source_text` the text of its source line. A backward op that
+    has no line has that of its forward op.
     """
     texts = {name: text_column(ops[name]) for name in TEXT_COLUMNS}
+    texts["source"] = source_lines(ops)
     numbers = {name: ops[name].to_numpy(np.float64, na_value=np.nan) for name in NUMBER_COLUMNS}
     location, layer = _locations(texts, module_repeats(ops))
     made = {
@@ -38,6 +40,15 @@ def encode(ops: pd.DataFrame, tensors: pd.DataFrame, line_texts: Mapping[str, st
         SOURCE_TEXT: _recoded(texts["source"], (line_texts or {}).get),
     }
     return Columns(len(ops), {**texts, **made}, numbers)
+
+
+def source_lines(ops: pd.DataFrame) -> TextColumn:
+    """Returns the line of each op; of a backward op that has none that of its forward op."""
+    source = text_column(ops["source"])
+    forward = ops["forward_op_id"].to_numpy(np.int64, na_value=-1)
+    # Single calls of a trace may stand here without the ops they are linked to.
+    is_known = (source.codes < 0) & (forward >= 0) & (forward < len(ops))
+    return TextColumn(source.values, np.where(is_known, source.codes[np.where(is_known, forward, 0)], source.codes))
 
 
 def _locations(

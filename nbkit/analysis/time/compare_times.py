@@ -5,7 +5,6 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 
-from nbkit.analysis.time.noise import typical
 from nbkit.analysis.time.timed_pair import OP_NAMES, TIMES, Groups, TimedPair, gathered, timed_pair
 from nbkit.errors import OptionError, nearest
 from nbkit.progress import Progress
@@ -26,12 +25,16 @@ TIME_DIFFS = table(
     ("action", "str", "match, left_only or right_only"),
     ("left_calls", "int64", "calls in the left trace"),
     ("right_calls", "int64", "calls in the right trace"),
-    ("left_us", "float64", "self time in the left trace: the lower quartile of its repeats"),
-    ("right_us", "float64", "self time in the right trace: the lower quartile of its repeats"),
+    ("left_us", "float64", "self time in the left trace, as in its ops: of repeats the sum of the calls' medians"),
+    ("right_us", "float64", "the same in the right trace"),
     ("difference_us", "float64", "right_us less left_us"),
     ("ratio", "float64", "right_us over left_us; null where left_us is 0"),
-    ("drift_us", "float64", "what of the difference the common factors of the runs and their repeats explain"),
-    ("change_us", "float64", "difference_us less drift_us: what is particular to this group"),
+    (
+        "drift_us",
+        "float64",
+        "difference_us less change_us: what the common factors of runs and repeats, and disturbed ones, explain",
+    ),
+    ("change_us", "float64", "what is particular to this group, between the lower quartiles of the repeats"),
     ("noise_us", "float64", "largest change_us, up or down, that noise can explain; null if not known"),
     ("verdict", "str", "slower or faster: beyond noise; within_noise; null where the noise is not known"),
 )
@@ -68,7 +71,7 @@ def compare_times(
 
 def _table(groups: Groups, pair: TimedPair) -> pd.DataFrame:
     """Returns the frame of TIME_DIFFS."""
-    left_us, right_us = (typical(times) for times in groups.times)
+    left_us, right_us = groups.shown_us
     is_match = (groups.calls[0] > 0) & (groups.calls[1] > 0)
     change, noise = pair.changes(groups.times, is_match, groups.is_same)
     is_beyond = np.abs(change) > noise  # False where the noise is null

@@ -1,17 +1,27 @@
 """Says how near an op comes to what the device can do, where its FLOPs are known."""
 
 import json
-from math import prod
+from math import nan, prod
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from nbkit.devices.measured_calls import element_bytes as dtype_bytes
 from nbkit.errors import OptionError
 from nbkit.schema import OPS, TENSORS, TEXT
 from nbkit.trace.checks import is_number
 
 # Products of two matrices, the last two inputs: their output's shape follows from those of the inputs.
-PRODUCTS = ("aten.mm", "aten.bmm", "aten.addmm", "aten.baddbmm")
+PRODUCTS = ("mm", "bmm", "addmm", "baddbmm")
+ATTENTION = (
+    "_scaled_dot_product_flash_attention_for_cpu",
+    "_scaled_dot_product_flash_attention",
+    "_scaled_dot_product_efficient_attention",
+    "_scaled_dot_product_cudnn_attention",
+)
+ATTENTION_BACKWARD = tuple(f"{name}_backward" for name in ATTENTION)
+CALL = ["op", "input_shapes", "input_dtypes", "arguments", "flops"]
 SUMS = ["calls", "time_us", "flops", "size_bytes"]
 
 
@@ -28,16 +38,19 @@ def roofline(
     Columns: op, input_shapes, clock (device: time of its kernels; host: from call to return), calls, time_us, flops,
     size_bytes, flops_per_second, bytes_per_second, intensity (FLOPs per byte), roof_fraction, bound {compute, memory}.
 
-    size_bytes counts each input and output once, the least that must move. It is known from `tensors` (of an optrace),
-    or, if all their elements have `element_bytes`, from the input shapes of matrix products; else it is null, and so is
-    all that needs it. The roof at an intensity is min(peak_flops, intensity * peak_bandwidth), in FLOP/s and bytes/s;
-    without bytes or bandwidth it is peak_flops, and `bound` is null. After Williams, Waterman and Patterson,
-    "Roofline", CACM 52(4), 2009. Raises OptionError for a peak or a size that is no number above 0.
+    size_bytes counts each input and output once, the least that must move. It is known from `tensors` (of an optrace);
+    of matrix products, convolutions and attention from the shapes and dtypes of their inputs (optime with shapes), or
+    with `element_bytes` for all elements; else it is null, and so is all that needs it. The roof at an intensity is
+    min(peak_flops, intensity * peak_bandwidth), in FLOP/s and bytes/s; without bytes or bandwidth it is peak_flops, and
+    `bound` is null. After Williams, Waterman and Patterson, "Roofline", CACM 52(4), 2009. Raises OptionError for a peak
+    or a size that is no number above 0.
     """
     limits = {"peak_flops": peak_flops, "peak_bandwidth": peak_bandwidth, "element_bytes": element_bytes}
     for name, value in limits.items():
         if value is not None and not (is_number(value) and value > 0):
-            raise OptionError(f"{name}={value!r} is no number above 0; give one, or None where it is not known.")
+            raise OptionError(
+                f"{name} must be a number above 0, got {value!r}; give one, or None where it is not known."
+            )
     calls = _calls_of_known_flops(ops)
     calls["size_bytes"] = _sizes(calls, tensors, element_bytes)
     names = ["op", "input_shapes", "clock"]
@@ -55,7 +68,7 @@ def roofline(
 
 def _calls_of_known_flops(ops: pd.DataFrame) -> pd.DataFrame:
     is_known = (OPS.check(ops)["flops"].notna() & (ops["level"] != "kernel")).to_numpy(bool)
-    calls = ops.loc[is_known, ["op_id", "op", "input_shapes", "flops"]].reset_index(drop=True)
+    calls = ops.loc[is_known, ["op_id", *CALL]].reset_index(drop=True)
     on_device = ops.loc[is_known, "total_device_time_us"].to_numpy(np.float64)
     is_device = np.nan_to_num(on_device) > 0
     calls["clock"] = pd.array(np.where(is_device, "device", "host"), dtype=TEXT)
@@ -69,23 +82,38 @@ def _sizes(calls: pd.DataFrame, tensors: pd.DataFrame | None, element_bytes: int
         near = tensors[tensors["op_id"].isin(calls["op_id"])].drop_duplicates(["op_id", "role", "tensor_id"])
         sizes = near.groupby("op_id")["size_bytes"].sum(min_count=1)
         return calls["op_id"].map(sizes).astype("float64")
-    if element_bytes is None:
-        return pd.Series(np.nan, index=calls.index)
-    kinds = calls[["op", "input_shapes"]].drop_duplicates()
-    elements = [_elements(op, shapes) for op, shapes in zip(kinds["op"], kinds["input_shapes"], strict=True)]
-    known = kinds.assign(size_bytes=np.array(elements, np.float64) * element_bytes)
-    return calls.merge(known, how="left", on=["op", "input_shapes"])["size_bytes"]
+    kinds = calls[CALL].drop_duplicates()
+    moved = [_size(element_bytes, *call) for call in kinds.itertuples(index=False, name=None)]
+    return calls.merge(kinds.assign(size_bytes=np.array(moved, np.float64)), how="left", on=CALL)["size_bytes"]
 
 
-def _elements(op: str, shapes: object) -> float:
-    """Returns elements of the inputs and the output of a matrix product; NaN for other ops."""
-    if not isinstance(shapes, str) or ".".join(op.split(".")[:2]) not in PRODUCTS:
-        return float("nan")
-    inputs = [shape for shape in json.loads(shapes) if shape]
-    if len(inputs) < 2:
-        return float("nan")
-    left, right = inputs[-2:]
-    return float(sum(map(prod, inputs)) + prod(left[:-1]) * right[-1])
+def _size(element: int | None, op: str, inputs: object, dtypes: object, arguments: object, flops: float) -> float:
+    """Returns bytes of the inputs and outputs of a call; NaN where they do not follow from the shapes."""
+    shapes = json.loads(inputs) if isinstance(inputs, str) else []
+    names = json.loads(dtypes) if isinstance(dtypes, str) else [None] * len(shapes)
+    known = [(shape, name) for shape, name in zip(shapes, names, strict=True) if shape]
+    sizes = [element or (dtype_bytes(name) if name else nan) for _, name in known]
+    tensors = [shape for shape, _ in known]
+    if any(isinstance(size, list) for shape in tensors for size in shape):  # a list of tensors
+        return nan
+    given = json.loads(arguments) if isinstance(arguments, str) else {}
+    written = _written(op.split(".")[1] if op.startswith("aten.") else "", tensors, given, flops)
+    read = sum(prod(shape) * size for shape, size in zip(tensors, sizes, strict=True))
+    return float(read + written * (sizes or [nan])[0])
+
+
+def _written(op: str, inputs: list[list[int]], arguments: dict[str, Any], flops: float) -> float:
+    """Returns elements of the outputs of a product, convolution or attention; NaN for other ops."""
+    if op in PRODUCTS and len(inputs) >= 2:
+        return float(prod(inputs[-2][:-1]) * inputs[-1][-1])
+    if op == "convolution" and len(inputs) >= 2 and not arguments.get("transposed", True):
+        return flops / (2 * prod(inputs[1][1:]))  # 2 x multiply-adds of one element are those of a filter
+    if op == "convolution_backward" and len(inputs) == 3 and "output_mask" in arguments:
+        of = [*map(prod, inputs[1:]), sum(arguments.get("bias_sizes") or [0])]
+        return float(sum(size for size, is_made in zip(of, arguments["output_mask"], strict=True) if is_made))
+    if op in ATTENTION and len(inputs) >= 3:
+        return float(prod(inputs[0][:-1]) * (inputs[2][-1] + 1))  # the result, and the sum of each row
+    return float(sum(map(prod, inputs[1:4]))) if op in ATTENTION_BACKWARD and len(inputs) >= 4 else nan
 
 
 def _with_roof(table: pd.DataFrame, peak_flops: float | None, peak_bandwidth: float | None) -> pd.DataFrame:

@@ -49,6 +49,8 @@ class RowTimes:
 class Groups:
     """Groups of ops of both traces: names, calls and time per repeat (a column each) per trace, and which are the same.
 
+    `shown_us` is what the ops of a group take in each trace, as every view has it: of repeats the sum of medians.
+
     The same are those of which both traces call every op equally often: what differs then is the speed.
     """
 
@@ -56,6 +58,7 @@ class Groups:
     calls: tuple[Ints, Ints]
     times: tuple[Floats, Floats]
     is_same: Bools
+    shown_us: tuple[Floats, Floats]
 
 
 @dataclass(frozen=True)
@@ -101,7 +104,7 @@ def timed_pair(left: Trace, right: Trace, clock: Clock = "host") -> TimedPair:
     """Returns the two traces' self times on the host's clock, or those of the kernels that their ops launched."""
     hosts = [host_ops(OPS.check(trace.frames.get("ops", OPS.frame()))) for trace in (left, right)]
     rows = _row_times(left, hosts[0], TIMES[clock]), _row_times(right, hosts[1], TIMES[clock])
-    by_op = _op_groups(hosts, rows)
+    by_op = _op_groups(hosts, rows, TIMES[clock])
     scales = repeat_scales(by_op.times[0]), repeat_scales(by_op.times[1])
     even = [typical(times / scale)[by_op.is_same] for times, scale in zip(by_op.times, scales, strict=True)]
     return TimedPair(rows, by_op, scales, common_factor(even[0], even[1]))
@@ -124,20 +127,21 @@ def _row_times(trace: Trace, host: pd.DataFrame, column: str) -> RowTimes:
     return RowTimes(samples["op_id"].to_numpy(np.int64), repeat.astype(np.int64), time.to_numpy(), len(repeats))
 
 
-def _op_groups(hosts: list[pd.DataFrame], rows: tuple[RowTimes, RowTimes]) -> Groups:
+def _op_groups(hosts: list[pd.DataFrame], rows: tuple[RowTimes, RowTimes], column: str) -> Groups:
     """Returns the groups of both traces by op."""
     keys = pd.concat([host[OP_NAMES] for host in hosts], ignore_index=True)
     codes: Ints = np.asarray(keys.groupby(OP_NAMES, dropna=False, sort=False).ngroup(), np.int64)
     first = np.unique(codes, return_index=True)[1]
     count, middle = len(first), len(hosts[0])
-    calls, times = [], []
+    calls, times, shown_us = [], [], []
     for host, own, row_times in zip(hosts, (codes[:middle], codes[middle:]), rows, strict=True):
         calls.append(np.bincount(own, minlength=count).astype(np.int64))
+        shown_us.append(np.bincount(own, host[column].fillna(0.0), count).astype(np.float64))
         group_of = np.full(int(host["op_id"].max()) + 1 if len(host) else 0, -1, dtype=np.int64)
         group_of[host["op_id"].to_numpy()] = own
         times.append(row_times.per_group(group_of, count))
     names, is_same = keys.iloc[first].reset_index(drop=True), calls[0] == calls[1]
-    return Groups(names, (calls[0], calls[1]), (times[0], times[1]), is_same)
+    return Groups(names, (calls[0], calls[1]), (times[0], times[1]), is_same, (shown_us[0], shown_us[1]))
 
 
 def gathered(fine: Groups, names: list[str]) -> Groups:
@@ -150,11 +154,10 @@ def gathered(fine: Groups, names: list[str]) -> Groups:
         np.add.at(sums, codes, values)
         return sums
 
-    calls, times = [summed(values) for values in fine.calls], [summed(values) for values in fine.times]
+    calls, times, shown_us = ([*map(summed, values)] for values in (fine.calls, fine.times, fine.shown_us))
     is_same: Bools = summed((~fine.is_same).astype(np.int64)) == 0
-    return Groups(
-        fine.names.iloc[first][names].reset_index(drop=True), (calls[0], calls[1]), (times[0], times[1]), is_same
-    )
+    known = fine.names.iloc[first][names].reset_index(drop=True)
+    return Groups(known, (calls[0], calls[1]), (times[0], times[1]), is_same, (shown_us[0], shown_us[1]))
 
 
 def _repeats_notes(repeats: int) -> Iterator[str]:
@@ -164,7 +167,7 @@ def _repeats_notes(repeats: int) -> Iterator[str]:
             "(nbkit.optime(warmup=2, repeats=10))."
         )
     elif repeats < ENOUGH_REPEATS:
-        yield f"Only large changes are reliable with {repeats} repeats; use -r 10."
+        yield f"Only large changes are reliable with {repeats} repeats; use -r 10 (repeats=10)."
 
 
 def _machine_notes(fine: Groups, factor: float) -> Iterator[str]:

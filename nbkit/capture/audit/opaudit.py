@@ -50,7 +50,7 @@ def observer_of(model: nn.Module | Sequence[nn.Module] | None, optimizer: Any | 
     optimizers = [optimizer] if hasattr(optimizer, "param_groups") else listed(optimizer)
     for one in models:
         if not isinstance(one, nn.Module):
-            raise OptionError(f"model={type(one).__name__} is no module; give a torch.nn.Module, or several.")
+            raise OptionError(f"model must be a module, got {type(one).__name__}; give a torch.nn.Module, or several.")
     for one in optimizers:
         if not hasattr(one, "param_groups"):
             raise OptionError(f"optimizer={type(one).__name__} has no param_groups; give one of torch.optim.")

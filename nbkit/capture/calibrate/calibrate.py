@@ -17,7 +17,8 @@ from nbkit.capture.calibrate.probes.elementwise import elementwise_probes
 from nbkit.capture.calibrate.probes.probe import Place, Probe
 from nbkit.capture.calibrate.probes.products import batched_probes, layer_probes, product_probes, square_probes
 from nbkit.capture.calibrate.probes.rows import row_probes
-from nbkit.capture.cost.device_option import THIS_MACHINE, calibration_path, current_device
+from nbkit.capture.calibration import calibration_path
+from nbkit.capture.cost.device_option import THIS_MACHINE, current_device
 from nbkit.capture.cost.op_costs import OpCosts
 from nbkit.devices.device import CALLS, Device
 from nbkit.devices.stored import save_device
@@ -51,7 +52,7 @@ def calibrate(*, device: str | None = None, seconds: float = 10.0, largest_bytes
     """
     for name, value in (("seconds", seconds), ("largest_bytes", largest_bytes)):
         if not is_number(value) or not 0 <= value < inf:
-            raise OptionError(f"{name}={value!r} is no number from 0 up; give one.")
+            raise OptionError(f"{name} must be a number from 0 up, got {value!r}; give one.")
     at = current_device(device)
     with torch.random.fork_rng(devices=[]), torch.inference_mode(False), torch.autocast(at.type, enabled=False):
         with torch.no_grad():
@@ -79,7 +80,11 @@ def _probes(at: torch.device) -> chain[Probe]:
 def _measured(probes: Sequence[Probe], clock: Clock, seconds: float, largest_bytes: int) -> pd.DataFrame:
     rows: list[dict[str, Any]] = []
     large: set[tuple[Any, ...]] = set()
-    with Progress(lambda: f"nbkit.calibrate: {len(rows)} of {len(probes)} calls measured"):
+    told = Progress(
+        lambda: f"nbkit.calibrate: {len(rows)} of {len(probes)} calls measured",
+        done=lambda: len(rows) / len(probes),
+    )
+    with told:
         for probe in probes:
             kind = (probe.op, probe.place.dtype)
             if kind in large:

@@ -71,9 +71,9 @@ class CallCapturer:
 
     def __init__(self, keep: int = KEEP, keep_bytes: int = KEEP_BYTES, keep_ops: Patterns = None) -> None:
         if isinstance(keep, bool) or not isinstance(keep, int) or keep < 0:
-            raise OptionError(f"keep={keep!r} is no number of calls; give 0 to keep none, or such as {KEEP}.")
+            raise OptionError(f"keep must be a number of calls, got {keep!r}; give 0 to keep none, or such as {KEEP}.")
         if not is_number(keep_bytes) or keep_bytes < 0:
-            raise OptionError(f"keep_bytes={keep_bytes!r} is no size; give a number of bytes.")
+            raise OptionError(f"keep_bytes must be a size, got {keep_bytes!r}; give a number of bytes.")
         self.keep, self.keep_bytes = keep, keep_bytes
         self._is_asked_for = op_matcher(keep_ops) if split_patterns(keep_ops) else None
         self.calls: dict[int, CapturedCall] = {}  # by slot

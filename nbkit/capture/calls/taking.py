@@ -13,8 +13,9 @@ from nbkit.capture.calls.encode import NotCapturedError, encoded
 from nbkit.capture.calls.memory import KnownContents, Memory, layout_parts, span_of, state_bytes, union
 from nbkit.capture.recorder.op_forms import RESHAPING
 from nbkit.capture.replay.copies import all_tensors, tensors_in
-from nbkit.capture.replay.op_traits import UNINITIALISED, OpTraits, written_tensors
+from nbkit.capture.replay.op_traits import OpTraits, written_tensors
 from nbkit.errors import first_line
+from nbkit.graphs.canonical_ops import UNINITIALISED
 from nbkit.trace.calls.layout import Record
 from nbkit.trace.captured_values import contiguous
 

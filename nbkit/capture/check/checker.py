@@ -24,8 +24,9 @@ from nbkit.capture.raw.native_registry import NativeRegistry
 from nbkit.capture.raw.recording import Recording
 from nbkit.capture.replay.copies import all_tensors, tensors_in
 from nbkit.capture.replay.isolated import timed_isolated
-from nbkit.capture.replay.op_traits import OVERWRITING, UNINITIALISED, OpTraits, traits_of, written_tensors
+from nbkit.capture.replay.op_traits import OVERWRITING, OpTraits, traits_of, written_tensors
 from nbkit.errors import NonFiniteError
+from nbkit.graphs.canonical_ops import UNINITIALISED
 from nbkit.schema.message import Message
 
 # Each asks for one float64 run of the op: masks and zeros are common, lost precision is not.

@@ -16,7 +16,8 @@ import pandas as pd
 
 from nbkit.capture.check.discarded import CASTS, Dataflow, traits
 from nbkit.capture.check.masks import MOVING
-from nbkit.capture.replay.op_traits import A_VIEW, CHANGED_FORM, OVERWRITING, UNINITIALISED, OpTraits
+from nbkit.capture.replay.op_traits import A_VIEW, CHANGED_FORM, OVERWRITING, OpTraits
+from nbkit.graphs.canonical_ops import UNINITIALISED
 
 SAME_VALUES = (A_VIEW, CHANGED_FORM)
 BEGUN = ("nan", "inf", "overflow")

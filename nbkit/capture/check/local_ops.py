@@ -6,7 +6,8 @@ from typing import Any
 from nbkit.capture.raw.shards import dtensor_type, has_dtensor, has_dtensor_type, is_shape_question
 from nbkit.capture.raw.step_mode import StepMode
 from nbkit.capture.replay.copies import all_tensors
-from nbkit.capture.replay.op_traits import UNINITIALISED, traits_of
+from nbkit.capture.replay.op_traits import traits_of
+from nbkit.graphs.canonical_ops import UNINITIALISED
 
 Run = Callable[..., Any]
 

@@ -10,6 +10,7 @@ import pandas as pd
 from nbkit.capture.check.checker import Checker
 from nbkit.capture.check.discarded import Dataflow, discarded
 from nbkit.capture.check.hidden import Held, hidden, origins_of_inf
+from nbkit.capture.check.origins import NOBODY
 from nbkit.capture.frames.tensor_rows import dtype_text, sizes_text
 from nbkit.capture.raw.recording import Recording
 from nbkit.capture.recorder.needs import check_threads
@@ -170,7 +171,11 @@ def with_names(bad: pd.DataFrame, ops: pd.DataFrame, tensors: pd.DataFrame) -> p
         key = tuple(bad[KEYS].iloc[row])
         parameters[row] = names.get(known.get(key))
         if owner := parameters[row] or _guess(ops.iloc[key[0]]):
-            messages[row] = f"{owner} {messages[row]}"
+            what, is_outside, rest = messages[row].removeprefix(f"input {key[2]} is ").partition(NOBODY)
+            if parameters[row] and is_outside:
+                messages[row] = f"{owner} was already {what} before this step{rest}"
+            else:
+                messages[row] = f"{owner} {f'is {what}{NOBODY}{rest}' if is_outside else what}"
     return bad.assign(
         parameter=pd.Series(parameters, dtype=object, index=bad.index),
         message=pd.Series(messages, dtype=object, index=bad.index),

@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from nbkit import units
 from nbkit.capture.check.inputs import inputs_text, numbers_in, read_only
 from nbkit.capture.check.values import counts, first_true, is_float, largest, number_text, smallest_normal, values_of
 from nbkit.capture.replay.copies import all_tensors, mapped_call
@@ -20,6 +21,9 @@ FILLING = frozenset(
     "full full_like new_full fill fill_ masked_fill masked_fill_ index_fill index_fill_ where scalar_tensor "
     "constant_pad_nd".split()
 )
+
+# Of what came in: a parameter was so before, other tensors may be made within the step, out of sight.
+NOBODY = ", and no recorded op made it so"
 
 
 @cache
@@ -162,9 +166,10 @@ def underflow_of(traits: OpTraits, args: Any, kwargs: Any, tensor: Tensor, posit
 def from_outside(tensor: Tensor, position: int) -> BadTensor:
     """Reports an input that no recorded op made and that holds NaN or Inf already."""
     nans, infs = counts(tensor)
-    return BadTensor(
-        "input", "input", position, tensor, f"came into the recorded code with {_held(tensor, nans, infs)}", nans, infs
-    )
+    what = " and ".join([name for name, number in (("NaN", nans), ("Inf", infs)) if number])
+    of = f"{nans + infs:,} of {units.counted(tensor.numel(), 'element')}"
+    message = f"input {position} is {what}{NOBODY} ({of})"
+    return BadTensor("input", "input", position, tensor, message, nans, infs)
 
 
 def unwritten(tensor: Tensor, position: int) -> BadTensor:

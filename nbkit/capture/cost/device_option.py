@@ -1,20 +1,14 @@
 """Finds the device that a user names for opcost: a published one, this machine as measured, or one of their own."""
 
-import platform
-import re
-from pathlib import Path
-
 import torch
 
-from nbkit.capture.cache_folder import cache_folder
+from nbkit.capture.calibration import calibration_path
 from nbkit.devices.device import Device
 from nbkit.devices.peaks import DEVICES, device_named
 from nbkit.devices.stored import load_device
 from nbkit.errors import OptionError
 
 THIS_MACHINE = "this machine"
-# Counts how often the rules changed by which bytes of a call are counted: what was measured by others does not hold.
-COUNTING = 2
 
 
 def device_of(value: str | Device) -> Device:
@@ -23,7 +17,7 @@ def device_of(value: str | Device) -> Device:
         return value
     if not isinstance(value, str):
         raise OptionError(
-            f"device={value!r} is no device; give a name such as 'H100', 'this machine', or a nbkit.Device."
+            f"device must be a device, got {value!r}; give a name such as 'H100', 'this machine', or a nbkit.Device."
         )
     own = {THIS_MACHINE: None, "cpu": "cpu"}
     if value.lower() not in own:
@@ -48,13 +42,6 @@ def current_device(name: str | None) -> torch.device:
     if name.partition(":")[0] not in known:
         raise OptionError(f"device={name!r} is not on this machine; here are {', '.join(sorted(known))}.")
     return torch.device(name)
-
-
-def calibration_path(device: torch.device) -> Path:
-    """Returns the file of what was measured on a device of this machine, with this torch and number of threads."""
-    threads = f"{torch.get_num_threads()}-threads" if device.type == "cpu" else "device"
-    key = f"{platform.node()}-{device.type}-{threads}-torch-{torch.__version__}-counting-{COUNTING}"
-    return cache_folder() / "calibrated" / f"{re.sub('[^A-Za-z0-9.+-]', '_', key)}.json"
 
 
 def _has_events(device: torch.device) -> bool:

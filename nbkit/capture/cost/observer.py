@@ -17,6 +17,7 @@ from torch.nn import Parameter
 from torch.nn.parameter import is_lazy
 
 from nbkit.capture.cost.engine_sums import EngineSums
+from nbkit.capture.cost.fake.asked_values import Values
 from nbkit.capture.cost.fake.fake_step import FakeStep
 from nbkit.capture.cost.fake.left_as_it_was import LeftAsItWas
 from nbkit.capture.cost.frames import costs_frame, memory_frames, saved_frame
@@ -76,8 +77,10 @@ class CostObserver(Observer):
     What it met stays known afterwards: real tensors, optimizers that stepped, and root models, by weak references.
     """
 
-    def __init__(self, conditions: Conditions | None = None, device: Device | None = None) -> None:
-        self.conditions, self.device = conditions or Conditions(), device
+    def __init__(
+        self, conditions: Conditions | None = None, device: Device | None = None, values: Values = "auto"
+    ) -> None:
+        self.conditions, self.device, self.way = conditions or Conditions(), device, values
         self.met: list[Met] = []
         self.optimizers: WeakSet[Any] = WeakSet()
         self.models: dict[str, Any] = {}  # by their label in the frames
@@ -93,7 +96,8 @@ class CostObserver(Observer):
         self.storages = Storages(self._place)
         self.saved = SavedTensors(self.storages, self._drop, self._meet)
         self.costs = OpCosts()
-        self.step = self.step_type(self, self.conditions.stand_in)
+        self.step = self.step_type(self, self.conditions.stand_in, self.way)
+        self.storages.on_gone = self.step.asked.gone
         self.sums = EngineSums()
         self.kept = LeftAsItWas(self.step.faked, self._note_state)
         swap = Patch(torch.utils, "swap_tensors")
@@ -171,14 +175,19 @@ class CostObserver(Observer):
         """Returns whether autograd itself runs the op that is running, between its nodes or to add to a gradient."""
         return self.sums.is_running() or type(current_node()) is ACCUMULATE
 
-    def after(self, func: OpOverload, args: Any, kwargs: Any, out: Any) -> None:
+    def memory_number(self, tensor: Tensor) -> int | None:
+        held = self.storages.of(tensor)
+        return None if held is None else held.number
+
+    def after(self, func: OpOverload, args: Any, kwargs: Any, out: Any) -> int:
         self.saved.after(func, args, out)
         self._note_made(out)
         # Autograd computes gradients with its recording off, unless these are to have gradients themselves.
         if torch.is_grad_enabled() and torch._C._current_graph_task_id() != -1:
             self.recomputed.add(self._place())
         into_zeros = func in INTO_ZEROS and _is_of_formula()
-        self.costs.note(self._place(), func, args, kwargs, out, is_in_place=into_zeros)
+        self.costs.note(self._place(), func, args, kwargs, out, is_in_place=into_zeros, key=self.step.key)
+        return self.costs.rows[-1].flops or 0
 
     def _note_made(self, out: Any) -> None:
         if isinstance(out, Tensor):
@@ -208,6 +217,7 @@ class CostObserver(Observer):
             "saved": saved_frame(self.saved.saved, ops, op_ids),
         }
         meta = {} if self.device is None else {"cost_device": self.device.peaks()}
+        meta |= {"computed_values": self.step.computed, "bounded_values": self.step.bounds}
         return frames, {"unknown_flops": self.costs.unknown(), "notes": [*self.step.notes(), *self.saved.notes], **meta}
 
     def completed(self, frames: Frames, meta: Meta) -> tuple[Frames, Meta]:

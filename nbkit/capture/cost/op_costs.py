@@ -37,19 +37,41 @@ class OpCosts:
 
     def __init__(self) -> None:
         self.rows: list[OpCost] = []
+        self.by_key: dict[Any, OpCost] = {}
         self.rules = OpRules()
         self.without_rule: dict[str, int] = {}
         self.traffic = Traffic()
 
-    def note(self, slot: int, func: OpOverload, args: Any, kwargs: Any, out: Any, *, is_in_place: bool = False) -> None:
-        """Counts one call that returned `out`; `is_in_place` says that a step without modes writes into the first."""
-        flops, elementwise = self.rules.count(func, args, kwargs, out)
-        if flops is None:
+    def note(
+        self,
+        slot: int,
+        func: OpOverload,
+        args: Any,
+        kwargs: Any,
+        out: Any,
+        *,
+        is_in_place: bool = False,
+        key: Any = None,
+    ) -> None:
+        """Counts one call that returned `out`; `is_in_place` says that a step without modes writes into the first.
+
+        Calls with the same `key` cost the same; null stands for none.
+        """
+        known = None if key is None else self.by_key.get((key, is_in_place))
+        if known is None:
+            known = self._cost(func, args, kwargs, out, is_in_place)
+            if key is not None:
+                self.by_key[key, is_in_place] = known
+        if known.flops is None:
             self.without_rule[str(func)] = self.without_rule.get(str(func), 0) + 1
+        self.rows.append(OpCost(slot, *known[1:]))
+
+    def _cost(self, func: OpOverload, args: Any, kwargs: Any, out: Any, is_in_place: bool) -> OpCost:
+        flops, elementwise = self.rules.count(func, args, kwargs, out)
         read, written = self.traffic.bytes_of(func, args, kwargs, out, is_in_place)
         sent = communication_bytes(func, args, kwargs, out)
         dtype = _compute_dtype(args, out)
-        self.rows.append(OpCost(slot, dtype, flops, elementwise, read, written, sent))
+        return OpCost(-1, dtype, flops, elementwise, read, written, sent)
 
     def unknown(self) -> dict[str, int]:
         """Returns the ops that have no rule for their FLOPs, with their calls."""

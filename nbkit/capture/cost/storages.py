@@ -39,6 +39,7 @@ class Storages:
         self.events: list[tuple[int, int, int]] = []
         self.known: dict[int, tuple[Any, Storage]] = {}
         self.merged: tuple[Storage, Any] | None = None
+        self.on_gone: Callable[[int], None] = lambda number: None  # is told of a memory that is gone
 
     def find(self, storage: UntypedStorage) -> Storage | None:
         """Returns what is known of a memory; None if it was not met."""
@@ -95,6 +96,7 @@ class Storages:
         entry = self.known.get(key)
         if entry is not None and entry[1] is held:
             del self.known[key]
+        self.on_gone(held.number)
         if held.freed is None:
             self._free(held)
 
@@ -105,4 +107,5 @@ class Storages:
     def forget(self) -> None:
         """Lets go of all references."""
         self.known.clear()
+        self.on_gone = lambda number: None
         self.merged = None

@@ -20,11 +20,12 @@ from nbkit.capture.raw.shards import has_dtensor_type, is_shape_question
 from nbkit.capture.raw.tensor_registry import PLAIN
 from nbkit.capture.replay.below_mode import BelowMode
 from nbkit.capture.replay.copies import all_tensors, tensors_in
-from nbkit.capture.replay.op_traits import UNINITIALISED, OpTraits, written_tensors
+from nbkit.capture.replay.op_traits import OpTraits, written_tensors
 from nbkit.capture.replay.overlap import overlap
 from nbkit.capture.replay.reference import Call, NoKernelError, Reference, Results
 from nbkit.capture.scope.call_scope import CallScope
 from nbkit.capture.scope.module_scope import ModuleScope
+from nbkit.graphs.canonical_ops import UNINITIALISED
 
 
 class DiffMode(BelowMode):

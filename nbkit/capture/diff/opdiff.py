@@ -174,6 +174,7 @@ class DiffObserver(Observer):
         has_row = np.zeros(len(ops) + 1, dtype=bool)  # the last entry answers for -1
         has_row[diffs["op_id"].to_numpy()] = True
         trace.captured, kept = self.judge.capturer.captured_calls(np.where(has_row[op_ids], op_ids, -1))
+        self.captured = frozenset(trace.captured)
         meta = {
             "reference": self.reference.text,
             "threshold": self.scope.threshold,
@@ -191,7 +192,7 @@ class DiffObserver(Observer):
         if self.against is not None:
             frames, meta = self.against.completed(frames, meta)
         texts = line_texts(frames["lines"])
-        found = difference_findings(frames["diffs"], frames["ops"], texts, self.reference.text)
+        found = difference_findings(frames["diffs"], frames["ops"], texts, self.reference.text, self.captured)
         off = precision_findings(meta, frames["ops"], texts)
         return with_findings(with_findings(frames, found), off) if len(off) else with_findings(frames, found), meta
 

@@ -22,9 +22,11 @@ class Scope:
 def scope(selection: Selection, phases: object, sample: float, max_bytes: int | None, threshold: float) -> Scope:
     """The options, checked. Raises OptionError."""
     if max_bytes is not None and not (is_number(max_bytes) and max_bytes > 0):
-        raise OptionError(f"max_bytes={max_bytes!r} is no number of bytes above 0; give one, or None for no limit.")
+        raise OptionError(
+            f"max_bytes must be a number of bytes above 0, got {max_bytes!r}; give one, or None for no limit."
+        )
     if not (is_number(threshold) and threshold > 0):
-        raise OptionError(f"threshold={threshold!r} is no number above 0; give one, such as 8.")
+        raise OptionError(f"threshold must be a number above 0, got {threshold!r}; give one, such as 8.")
     return Scope(selection, checked_phases(phases), _every(sample), max_bytes, threshold)
 
 

@@ -24,9 +24,10 @@ from nbkit.capture.recorder.observer import Frames, Meta, Observer
 from nbkit.capture.recorder.op_forms import is_hidden
 from nbkit.capture.replay.copies import tensors_in
 from nbkit.capture.replay.isolated import isolated, timed_isolated
-from nbkit.capture.replay.op_traits import A_VIEW, OVERWRITING, UNINITIALISED, OpTraits, bound
+from nbkit.capture.replay.op_traits import A_VIEW, OVERWRITING, OpTraits, bound
 from nbkit.capture.step.module_calls import ModuleCalls
 from nbkit.capture.step.root_modules import Root
+from nbkit.graphs.canonical_ops import UNINITIALISED
 from nbkit.trace.executions.execution import Collector, Result
 from nbkit.trace.trace import Trace
 

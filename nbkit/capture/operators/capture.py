@@ -68,9 +68,11 @@ class opcapture(Recorder):  # noqa: N801  a context manager is named like the fu
         name: str | None = None,
     ) -> None:
         if not isinstance(folder, str | Path) or not str(folder):
-            raise OptionError(f"folder={folder!r} is no path; give the folder that the calls are to be saved in.")
+            raise OptionError(
+                f"folder must be a path, got {folder!r}; give the folder that the calls are to be saved in."
+            )
         if not is_number(max_bytes) or not 0 < max_bytes < inf:
-            raise OptionError(f"max_bytes={max_bytes!r} is no size; give a number of bytes above 0.")
+            raise OptionError(f"max_bytes must be a size, got {max_bytes!r}; give a number of bytes above 0.")
         capturing = Capturing(Path(folder), Selection(ops, exclude_ops, modules, exclude_modules), phases, calls)
         if only is not None:
             flagged = Trace.load(only) if isinstance(only, str | Path) else only

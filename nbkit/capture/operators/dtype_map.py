@@ -51,7 +51,7 @@ def read_dtype(dtype: Dtype) -> torch.dtype:
     name = str(dtype).strip().removeprefix("torch.")
     known: dict[str, torch.dtype] = {str(one).removeprefix("torch."): one for one in (*FLOATING, *FLOAT8)}
     if name not in known:
-        raise OptionError(f"dtype={str(dtype)!r} is no floating-point dtype; {nearest(name, known)}")
+        raise OptionError(f"dtype must be a floating-point dtype, got {str(dtype)!r}; {nearest(name, known)}")
     return known[name]
 
 

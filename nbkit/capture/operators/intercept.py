@@ -20,13 +20,14 @@ from nbkit.capture.raw.shards import has_dtensor_type, is_shape_question
 from nbkit.capture.recorder.observer import Frames, Meta, Observer
 from nbkit.capture.replay.below_mode import BelowMode
 from nbkit.capture.replay.copies import all_tensors
-from nbkit.capture.replay.op_traits import UNINITIALISED, OpTraits
+from nbkit.capture.replay.op_traits import OpTraits
 from nbkit.capture.scope.api_calls import ApiCallNames
 from nbkit.capture.scope.call_numbers import CallNumbers, checked_calls
 from nbkit.capture.scope.call_scope import CallScope
 from nbkit.capture.scope.module_scope import ModuleScope
 from nbkit.capture.scope.phases import EVERY_PHASE, checked_phases
 from nbkit.capture.step.module_calls import ModuleCalls
+from nbkit.graphs.canonical_ops import UNINITIALISED
 from nbkit.patterns import Patterns, split_patterns
 from nbkit.trace.trace import Trace
 

@@ -17,7 +17,8 @@ from nbkit.capture.calls.taking import OVERWRITING, CallTaker, Taken, needs_no_v
 from nbkit.capture.operators.intercept import Intercepted, InterceptMode
 from nbkit.capture.raw.recording import current_node
 from nbkit.capture.recorder.op_forms import RESHAPING
-from nbkit.capture.replay.op_traits import UNINITIALISED, OpTraits, traits_of
+from nbkit.capture.replay.op_traits import OpTraits, traits_of
+from nbkit.graphs.canonical_ops import UNINITIALISED
 from nbkit.trace.calls.layout import encode
 
 CAUGHT = "calls that ended with an error which the step caught"

@@ -8,6 +8,7 @@ import pandas as pd
 import torch
 
 from nbkit import units
+from nbkit.capture.calibration import peaks_of_most
 from nbkit.capture.frames.build import machine_text, now_text, versions
 from nbkit.capture.profiler.alternatives import measure
 from nbkit.capture.profiler.kineto import KinetoOptions, check_free, device_to_record, event_overhead_us
@@ -128,8 +129,12 @@ class optime:  # noqa: N801  a context manager is named like the function it sta
             self.recording = KinetoRecording(self.options, self.stacks)
         self.running = running()
         self.running.append(self)
-        self.progress = Progress(self._progress).__enter__()
+        self.progress = Progress(self._progress, done=self._done).__enter__()
         return self.trace
+
+    def _done(self) -> float | None:
+        """Returns which part of the repeated runs is over; null while they warm up, and where there is one."""
+        return len(self.runs) / self.repeats if self.repeats and self.runs and self in self.running else None
 
     def _progress(self) -> str:
         """Says how far it is; another thread asks, while the step runs."""
@@ -186,6 +191,8 @@ class optime:  # noqa: N801  a context manager is named like the function it sta
             "repeats": len(self.runs) if self.repeats else 0,
             "notes": notes,
         }
+        if peaks := peaks_of_most(frames["ops"]):
+            meta["measured_device"] = peaks
         self.trace._fill({**frames, "findings": time_findings(frames, self.measure)}, meta)
 
 

@@ -1,5 +1,6 @@
 """Tracks the recordings that a thread is in, and refuses those that cannot run inside each other."""
 
+from collections.abc import Sequence
 from threading import local
 from typing import Any
 
@@ -17,15 +18,19 @@ def running() -> list[Any]:
     return recordings
 
 
-def check_nesting(verb: str) -> None:
-    """Raises OptionError where `verb` begins inside a recording whose frames, or its own, would then be wrong."""
-    repeating = next((recording.verb for recording in running() if recording.verb in REPEATING), None)
+def check_nesting(verb: str, around: Sequence[str] | None = None) -> None:
+    """Raises OptionError where `verb` begins inside a recording whose frames, or its own, would then be wrong.
+
+    `around` names the verbs of those recordings; by default the ones of this thread.
+    """
+    verbs = [recording.verb for recording in running()] if around is None else around
+    repeating = next((name for name in verbs if name in REPEATING), None)
     if verb in REPLACING and repeating is not None:
         raise OptionError(
             f"{verb} cannot run inside {repeating}, which would not see what {verb} runs elsewhere. Put {repeating} "
             f"inside {verb}."
         )
-    outer = next((recording.verb for recording in running() if (recording.verb == TIMING) != (verb == TIMING)), None)
+    outer = next((name for name in verbs if (name == TIMING) != (verb == TIMING)), None)
     if outer is not None:
         inner = outer if verb == TIMING else verb
         raise OptionError(

@@ -12,6 +12,7 @@ from torch.utils._python_dispatch import _disable_current_modes
 
 from nbkit.capture.raw.recording import Recording, ThreadState
 from nbkit.capture.raw.shards import local_shard
+from nbkit.graphs.canonical_ops import UNINITIALISED
 
 # mean, std, min, max, norm, nan_count, inf_count; None where it has no meaning
 Values = tuple[float | None, float | None, float | None, float | None, float | None, int | None, int | None]
@@ -27,6 +28,21 @@ class Statistics:
     def __init__(self, recording: Recording) -> None:
         self.recording = recording
         self.values: dict[tuple[int, int], Values] = {}
+        self.unwritten: set[int | None] = set()  # storages, by number
+
+    def note_made(self, func: Any, thread: ThreadState, position: int, made: Any) -> None:
+        """Reads what an op has made or written to; of memory that none has written to yet nothing is known."""
+        if getattr(func, "_opname", None) in UNINITIALISED:
+            self.unwritten.update(map(self._storage, _flat(made, ())))
+        elif self.unwritten and _writes(func):
+            self.unwritten.difference_update(map(self._storage, _flat(made, ())))
+        self.note(thread, position, made, ())
+
+    def _storage(self, tensor: Tensor) -> int | None:
+        try:
+            return self.recording.registry.find_storage(tensor.untyped_storage())
+        except RuntimeError:  # a layout without one
+            return None
 
     def note(self, thread: ThreadState, position: int, value: Any, without: Collection[str]) -> None:
         """Reads the tensors of `value` in the order in which they stand in thread.tensors from `position`."""
@@ -39,10 +55,17 @@ class Statistics:
         try:
             # Below the recorder's own mode, but the user's other modes and subclasses must not see these ops.
             with torch._C.DisableTorchFunction(), _disable_current_modes():
-                return tensor_values(tensor)
+                is_unknown = self.unwritten and self._storage(tensor) in self.unwritten - {None}
+                return NOTHING if is_unknown else tensor_values(tensor)
         except Exception as error:  # statistics of an exotic tensor must never break the user's step
             self.recording.skip(f"statistics not available: {tensor.layout}, {tensor.dtype} ({type(error).__name__})")
             return NOTHING
+
+
+def _writes(func: Any) -> bool:
+    """Returns whether an op writes to what it is given; one without a schema may."""
+    schema = getattr(func, "_schema", None)
+    return schema is None or any(argument.is_write for argument in schema.arguments)
 
 
 def tensor_values(tensor: Tensor) -> Values:

@@ -182,7 +182,7 @@ class OpMode(StepMode):
             else:
                 note_any(tensors, out, True)
             if statistics is not None:
-                statistics.note(thread, middle, made, ())
+                statistics.note_made(func, thread, middle, made)
 
         return note_outputs
 

@@ -1,5 +1,6 @@
 """Records a model step, with the observers of the verbs that look at its ops."""
 
+from collections import deque
 from contextlib import ExitStack
 from time import perf_counter_ns
 from types import TracebackType
@@ -12,6 +13,7 @@ from nbkit import units
 from nbkit.capture.frames.build import build, machine_text, now_text, versions
 from nbkit.capture.frames.selection import Selection
 from nbkit.capture.native.library import library, own_work
+from nbkit.capture.raw.flat_list import FlatList
 from nbkit.capture.raw.recording import Recording, next_sequence_number
 from nbkit.capture.raw.running import check_nesting, running
 from nbkit.capture.raw.statistics import Statistics
@@ -29,6 +31,10 @@ from nbkit.progress import Progress
 from nbkit.schema.message import message_values
 from nbkit.trace.gc_paused import gc_paused
 from nbkit.trace.trace import Trace
+
+# Of the latest recordings: how many ops each has, and some of them.
+MILESTONES, LEAST_MET = 200, 3
+RECENT: deque[tuple[int, dict[int, OpOverload]]] = deque(maxlen=16)
 
 
 class Recorder:
@@ -62,7 +68,7 @@ class Recorder:
         if self.trace is not None:
             raise OptionError(f"This {self.verb} has been used already; make a new one for each recording.")
         check_nesting(self.verb)
-        self.progress = Progress(self._progress).__enter__()
+        self.progress = Progress(self._progress, done=self._done).__enter__()
         try:
             with own_work():
                 self._begin()
@@ -133,6 +139,11 @@ class Recorder:
         names = [f"last {last}"] if isinstance(last, str | OpOverload) else []
         return ", ".join([told, *filter(None, (observer.progress() for observer in self.observers)), *names])
 
+    def _done(self) -> float | None:
+        """Returns which part of the step has run, as a recent recording of the same ops tells; null without one."""
+        recording = vars(self).get("recording")
+        return None if recording is None or self.ended else part_done(recording.ops)
+
     def _end(self, error: BaseException | None) -> None:
         getters = self.api.getters
         self.ended = True
@@ -145,6 +156,8 @@ class Recorder:
         from_op = error is not None and came_from_op(error, self.recording)
         self.recording.error = error if from_op else None
         own_failure = None if error is None else failed_at(error)
+        if error is None:
+            RECENT.append((self.recording.ops.row_count, milestones(self.recording.ops)))
         if error is not None and is_outermost and own_failure is None:
             without_our_frames(error)
         with gc_paused():
@@ -185,6 +198,23 @@ class Recorder:
             observer.forget()
         vars(self.recording.registry).clear()
         del self.recording, self.statistics, self.api, self.modules, self.optimizers, self.exits, self.running
+
+
+def milestones(ops: FlatList) -> dict[int, OpOverload]:
+    """Returns ops of a recording by their row, some of each part, by which the same step is known again."""
+    every = max(ops.row_count // MILESTONES, 1)
+    names = {row: ops.value(row, "name") for row in range(0, ops.row_count, every)}
+    return {row: name for row, name in names.items() if isinstance(name, OpOverload)}
+
+
+def part_done(ops: FlatList) -> float | None:
+    """Returns which part of a step its ops so far are, by the latest recording that began with the same."""
+    count = ops.row_count - 1  # the last row may still be written
+    for total, known in reversed(RECENT):
+        met = [row for row in known if row < count]
+        if count < total and len(met) >= LEAST_MET and all(ops.value(row, "name") is known[row] for row in met):
+            return count / total
+    return None
 
 
 def describe_error(

@@ -12,11 +12,8 @@ from nbkit.capture.frames.op_names import op_name
 from nbkit.capture.recorder.op_forms import RESHAPING
 from nbkit.capture.replay import substitutes
 from nbkit.capture.replay.copies import tensors_in
+from nbkit.graphs.canonical_ops import UNINITIALISED
 
-UNINITIALISED = frozenset(
-    "empty empty_like empty_strided empty_permuted empty_quantized new_empty new_empty_strided resize "
-    "_resize_output _resize_output_ _empty_affine_quantized _empty_per_channel_affine_quantized".split()
-)
 # In-place ops that do not read what they write to.
 OVERWRITING = frozenset(
     "copy_ fill_ zero_ normal_ uniform_ bernoulli_ random_ exponential_ geometric_ cauchy_ log_normal_ eye_".split()

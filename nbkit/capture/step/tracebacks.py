@@ -51,6 +51,8 @@ def failed_at(error: BaseException) -> str | None:
     """
     if not isinstance(error, Exception) or isinstance(error, (NbkitError, *ANYWHERE)):
         return None
+    if isinstance(error.__cause__, NbkitError):  # as a magic says it
+        return None
     ours = ""
     for frame, line in walk_tb(error.__traceback__):
         name = frame.f_code.co_filename

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager, nullcontext
+from math import inf
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,10 +11,12 @@ from torch import Tensor
 from torch.utils.weak import WeakIdKeyDictionary
 
 from nbkit.capture.audit.measures import has_plain_values
+from nbkit.capture.check.masks import hides, holds_only_minus_inf
 from nbkit.capture.raw.recording import Recording
 from nbkit.capture.recorder.observer import Frames, Meta, Observer
 from nbkit.capture.replay.copies import all_tensors
 from nbkit.capture.replay.isolated import timed_isolated
+from nbkit.capture.replay.op_traits import traits_of
 from nbkit.capture.step.module_calls import ModuleCalls
 from nbkit.findings.finding import line_texts
 from nbkit.findings.steps.inputs import StepInput
@@ -54,6 +57,7 @@ class InputsObserver(Observer):
 
     def around(self, func: Any, run: Callable[..., Any]) -> Callable[..., Any]:
         moves = func.is_view or func._schema.name in MOVING
+        traits = traits_of(func)
 
         def run_and_look(*args: Any, **kwargs: Any) -> Any:
             tensors = all_tensors(args, kwargs)
@@ -61,7 +65,7 @@ class InputsObserver(Observer):
             if not moves:
                 for tensor, is_new in zip(tensors, is_data, strict=True):
                     if is_new and tensor.is_floating_point() and tensor.dim():
-                        self._look(tensor)
+                        self._look(tensor, may_be_mask=hides(traits, len(tensors)))
             out = run(*args, **kwargs)
             hands_on = (moves and all(is_data)) or not tensors
             for tensor in all_tensors((out,), {}):
@@ -71,7 +75,7 @@ class InputsObserver(Observer):
 
         return run_and_look
 
-    def _look(self, tensor: Tensor) -> None:
+    def _look(self, tensor: Tensor, *, may_be_mask: bool) -> None:
         self.is_data[tensor] = False  # the first op tells
         slot = self.recording.ops.row_count
 
@@ -79,6 +83,8 @@ class InputsObserver(Observer):
             if tensor.numel() and has_plain_values(tensor):
                 rows = tensor.detach().flatten(1) if tensor.dim() > 1 else tensor.detach().unsqueeze(1)
                 largest = rows.abs().amax(1).double().tolist()
+                if may_be_mask and inf in largest and holds_only_minus_inf(tensor):  # of a mask, which hides by it
+                    largest = rows.masked_fill(rows == -inf, 0).abs().amax(1).double().tolist()
                 self.looks.append(Look(slot, tuple(tensor.shape), tuple(largest)))
 
         timed_isolated(self.recording, look, lambda error: None)

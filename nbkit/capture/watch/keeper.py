@@ -63,6 +63,14 @@ class Call:
             set_random_state(self.random)
         self.step.run()
 
+    def failure(self) -> Exception | None:
+        """Runs it again; returns what it raised."""
+        try:
+            self.run()
+        except Exception as error:
+            return error
+        return None
+
 
 @dataclass
 class Segment:

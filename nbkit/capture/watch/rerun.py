@@ -9,6 +9,7 @@ from time import perf_counter_ns
 
 import torch
 
+from nbkit import units
 from nbkit.capture.audit.observer import AuditObserver
 from nbkit.capture.check.opcheck import CheckObserver
 from nbkit.capture.diff.opdiff import opdiff
@@ -19,7 +20,6 @@ from nbkit.capture.watch.inputs import InputsObserver
 from nbkit.capture.watch.keeper import FEWEST_CALLS, TOO_LARGE, Call, Keeper, Segment
 from nbkit.capture.watch.state import State, TooLargeError
 from nbkit.capture.watch.watch import Row, StepWatch
-from nbkit.findings.bad_values import never_scaled
 from nbkit.findings.finding import wrong
 from nbkit.findings.steps.anomalies import FAILED, never_stepped, step_findings
 from nbkit.findings.steps.inputs import StepInput, unusual_inputs
@@ -74,10 +74,12 @@ class Rerun:
     outside_steps: int = 0  # of optimizers, between the watched steps
     recordings: list[Recording] = field(default_factory=list)
     limits: list[str] = field(default_factory=list)
+    planned: set[int] = field(default_factory=set)  # numbers of the steps that are to be looked into
+    error: dict[str, str] | None = None  # that Ctrl-C ended it
     is_idle: bool = False  # there are optimizers, and what they hold is at the end as it was in the beginning
 
     def run(self) -> None:
-        """Records the first steps in depth, times them, and records the last and each anomalous one."""
+        """Records the first steps in depth, times them, and records the last and each anomalous one; up to Ctrl-C."""
         if self.keeper.problem is not None:
             self.limits.append(self.keeper.problem)
         first = self.keeper.first
@@ -93,6 +95,10 @@ class Rerun:
         self.is_idle = self.keeper.is_idle()
         try:
             self._all(first)
+        except KeyboardInterrupt:
+            done = {number for recording in self.recordings for number in recording.steps.steps}
+            message = f"{len(done)} of {units.counted(len(self.planned), 'step')} looked into."
+            self.error = {"type": "Interrupted", "message": message}
         finally:
             now.restore()
             step.module.update(names)
@@ -101,6 +107,10 @@ class Rerun:
     def _all(self, first: Segment) -> None:
         calls = self._first_calls(first)
         anomalous = [row["step"] for row in self.rows if row["anomaly"] is not None]
+        last = self.rows[-1]["step"]
+        is_late = last > calls[-1].number + FEWEST_CALLS and self.keeper.segment_of(last) is not None
+        pinned = self.keeper.pinned.keys() & set(anomalous)
+        self.planned = {call.number for call in calls} | pinned | ({last} if is_late else set())
         if self._attempt(calls[0].number, partial(self._check, first, calls)):
             self._attempt(calls[0].number, partial(self._first, first, calls))
         for number in anomalous:
@@ -109,10 +119,9 @@ class Rerun:
                 self._attempt(number, partial(self._anomalous, segment, number))
             elif len(self.keeper.pinned) < MOST_ANOMALIES:
                 self.limits.append(NOT_KEPT.format(number=number))
-        last = self.rows[-1]["step"]
         recorded = {number for recording in self.recordings for number in recording.steps.steps}
         segment = self.keeper.segment_of(last)
-        if segment is not None and last > calls[-1].number + FEWEST_CALLS and last not in recorded:
+        if segment is not None and is_late and last not in recorded:
             self._attempt(last, partial(self._later, segment, last))
 
     def _attempt(self, number: int, work: Callable[[], object]) -> bool:
@@ -143,12 +152,12 @@ class Rerun:
         try:
             for call in calls:
                 watch.begin(call.number)
-                error = _failure(call)
+                error = call.failure()
                 row = watch.end(error)
                 before = live[call.number]
                 if error is not None and before["error"] != type(error).__name__:
                     raise CannotRunAgainError(f"{type(error).__name__}: {error}".rstrip(": "))
-                if not call.is_further and not _is_same(row["loss"], before["loss"]):
+                if not call.is_further and repr(row["loss"]) != repr(before["loss"]):
                     self.limits.append(OTHERWISE.format(number=call.number, now=row["loss"], before=before["loss"]))
                     return
         finally:
@@ -209,7 +218,7 @@ class Rerun:
         observer = InputsObserver(tensor for tensor, *_ in segment.state.tensors.values())
         self._go_to(segment, call)
         with Recorder(observer):
-            _failure(call)
+            call.failure()
         return observer.inputs
 
     def _later(self, segment: Segment, number: int) -> None:
@@ -222,7 +231,7 @@ class Rerun:
         for earlier in segment.calls:
             if earlier.number >= call.number:
                 return
-            _failure(earlier)
+            earlier.failure()
 
     def _record(
         self, segment: Segment, calls: Sequence[Call], recorder: AbstractContextManager[Trace], name: str
@@ -268,8 +277,6 @@ def audit_trace(rerun: Rerun) -> Trace:
     if rerun.is_idle and not rerun.outside_steps and not has_line:
         found += never_stepped(steps)
     findings = findings_of_steps([one.steps for one in recordings], found)
-    if any(one.rule == "skipped_step" for one in found):
-        findings = never_scaled(findings)
     frames = {**first.frames, "steps": steps, "findings": findings}
     meta = {
         **(first.meta or {"created": now_text(), "versions": versions(), "complete": True, "error": None}),
@@ -277,22 +284,10 @@ def audit_trace(rerun: Rerun) -> Trace:
         "name": rerun.name,
         "recordings": [{"name": one.steps.name, "verb": one.verb, "steps": [*one.steps.steps]} for one in recordings],
         "limits": rerun.limits,
+        **({} if rerun.error is None else {"complete": False, "error": rerun.error}),
         "outside_steps": rerun.outside_steps,
     }
     return Trace(frames, meta)
-
-
-def _failure(call: Call) -> Exception | None:
-    """Runs a step again; returns what it raised."""
-    try:
-        call.run()
-    except Exception as error:
-        return error
-    return None
-
-
-def _is_same(loss: float | None, before: float | None) -> bool:
-    return loss == before or (loss is not None and before is not None and loss != loss and before != before)
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import isfinite
 from statistics import median
 
 from nbkit.findings.finding import Finding
@@ -42,7 +43,7 @@ def unusual_inputs(
         before = alike.pop(0)
         most = max(before.largest, default=0.0)
         rows = [row for row, value in enumerate(one.largest) if value >= OF_USUAL * most]
-        if most and rows:
+        if most and isfinite(most) and rows:
             findings.append(_finding(number, one, rows, f"step {of_usual} has at most {most:.3g}"))
     return findings
 

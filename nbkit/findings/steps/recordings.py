@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import pandas as pd
 
+from nbkit.findings.bad_values import never_scaled
 from nbkit.findings.causes import read_evidence
 from nbkit.findings.finding import Finding, findings_frame
 from nbkit.schema import FINDINGS
@@ -30,7 +31,7 @@ class RecordedSteps:
     others: list[Finding] = field(default_factory=list)
 
 
-def findings_of_steps(recorded: Iterable[RecordedSteps], about_steps: Iterable[Finding]) -> pd.DataFrame:
+def findings_of_steps(recorded: Iterable[RecordedSteps], about_steps: Sequence[Finding]) -> pd.DataFrame:
     """Returns the findings of all recordings, each once, with the numbers of the script's steps.
 
     The op_ids of the first recording stay; of others the evidence names the recording that they belong to.
@@ -45,7 +46,8 @@ def findings_of_steps(recorded: Iterable[RecordedSteps], about_steps: Iterable[F
             )
         parts += [findings_frame(one.others), findings]
     together = pd.concat([part for part in parts if len(part)] or parts[:1], ignore_index=True)
-    return FINDINGS.check(together[~together.duplicated(SAME)].reset_index(drop=True))
+    found = FINDINGS.check(together[~together.duplicated(SAME)].reset_index(drop=True))
+    return never_scaled(found) if any(one.rule == "skipped_step" for one in about_steps) else found
 
 
 def _steps(recorded: RecordedSteps) -> np.ndarray:

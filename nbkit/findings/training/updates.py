@@ -34,23 +34,39 @@ def not_in_optimizer(audit: Audit) -> list[Finding]:
     outside = rows[has_gradient & (rows["in_optimizer"] == 0)]
     updated = rows[(rows["in_optimizer"] == 1) & (rows["gradient"] != "none")]
     return [
-        _not_held(audit, model, names, int((updated["model"] == model).sum())) for model, names in by_model(outside)
+        _not_held(audit, model, names, is_meant=_is_meant(audit, model, of, updated))
+        for model, names in by_model(outside)
+        for of in [outside[outside["model"] == model]]
     ]
 
 
-def _not_held(audit: Audit, model: str, names: list[str], held: int) -> Finding:
+def _is_meant(audit: Audit, model: str, outside: pd.DataFrame, updated: pd.DataFrame) -> bool:
+    """Returns whether parameters may be left out on purpose.
+
+    All but a small part outside is how a new head is trained, and eval mode says that a part is fixed. A whole model
+    outside may judge what a larger one gives: such a one is called for that and for what it is compared with.
+    """
+    modes = [(path, mode) for (name, path, _), mode in audit.modes.items() if name == model]
+    is_part = bool((updated["model"] == model).any())
+    held = int((updated["model"] == model).sum()) if is_part else len(updated)
+    inside = [mode for path, mode in modes if path in set(outside["module"])]
+    is_fixed = bool(inside) and not any(inside)
+    calls = sum(path == "" for path, _ in modes)
+    return held < len(outside) or is_fixed or (not is_part and calls > max(len(audit.passes), audit.steps))
+
+
+def _not_held(audit: Audit, model: str, names: list[str], *, is_meant: bool) -> Finding:
     is_stale = audit.idle_steps == audit.steps
     is_inner = model in audit.inner
-    # All but a small part outside is how a new head is trained, a whole model outside how a fixed one judges.
-    is_meant = held < len(names) and not is_stale and not is_inner
+    is_meant = is_meant and not is_stale and not is_inner
     one = len(names) == 1
-    what = "gets a gradient and never moves" if one else "get gradients and never move"
+    what = "gets a gradient but is in no optimizer" if one else "get gradients but are in no optimizer"
     why = "; the optimizer steps, but none of its own parameters gets a gradient" if is_stale else ""
     why = "; another model calls it without holding it in an attribute" if is_inner else why
     return Finding(
         rule="not_in_optimizer",
         severity="hint" if is_meant else "warning",
-        message=f"No optimizer holds {listed_names(audit, model, names)}, which {what}{why}",
+        message=f"{listed_names(audit, model, names).removeprefix('all ')} {what}{why}",
         advice=INNER if is_inner else OTHER_MODEL if is_stale else NOT_HELD,
         **about(names),
     )

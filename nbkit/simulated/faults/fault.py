@@ -57,10 +57,11 @@ class Fault:
         for name, least, meaning in COUNTS:
             value = getattr(self, name)
             if value is not None and (not is_whole_number(value) or value < least):
-                raise OptionError(f"{name}={value!r} is no {meaning}; give a whole number from {least} up.")
+                raise OptionError(f"{name} must be a {meaning}, got {value!r}; give a whole number from {least} up.")
         if self.where is not None and not callable(self.where):
             raise OptionError(
-                f"where={self.where!r} is no function; give one that takes the op's inputs and answers True or False."
+                f"where must be a function, got {self.where!r}; give one that takes the op's inputs and answers "
+                f"True or False."
             )
         KINDS[self.kind].check_size(self.size)
 

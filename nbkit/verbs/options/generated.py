@@ -51,7 +51,8 @@ def add_options(
             settings["metavar"] = option.metavar or METAVARS.get(name) or settings["metavar"]
         if parameter.kind is parameter.KEYWORD_ONLY or option.flags:
             flags = option.flags or (f"--{name.replace('_', '-')}",)
-            holder.add_argument(*flags, dest=name, **settings)
+            is_needed = parameter.kind is not parameter.KEYWORD_ONLY and parameter.default is parameter.empty
+            holder.add_argument(*flags, dest=name, required=is_needed, **settings)
         else:
             holder.add_argument(name, **settings)
 

@@ -11,6 +11,7 @@ from typing import Any
 from nbkit.errors import nearest
 
 HELP_OPTIONS = ("-h", "--help")
+MISSING = "the following arguments are required: "
 
 
 class _HelpFormatter(argparse.HelpFormatter):
@@ -49,6 +50,12 @@ class OptionParser(argparse.ArgumentParser):
         if action.choices is not None and value not in action.choices:
             message = f"{action.dest}={value!r} is not known; {nearest(str(value), action.choices)}"
             raise argparse.ArgumentError(None, message)
+
+    @staticmethod
+    def plain(message: str) -> str:
+        """Returns what argparse says of missing options and arguments in plain words, other messages as they are."""
+        names = message.removeprefix(MISSING)
+        return message if names == message else f"{names} {'are' if ', ' in names else 'is'} missing."
 
     def unknown_sentence(self, word: str) -> str:
         """Returns what is wrong with a word that is no option and no argument."""

@@ -27,6 +27,7 @@ from nbkit.views.alignment.detail import alignment_detail
 from nbkit.views.alignment.verdicts import HARMLESS, SIDES, counts_of, first_row, place_of, rows_of, side_names
 from nbkit.views.summary.facts import facts
 from nbkit.views.summary.names import shown
+from nbkit.views.tables.raw import with_short_sources
 from nbkit.views.tables.source import Answer, Message, TableSource
 
 FIGURES = {"=": "agree", "~": "differ", "-": "left only", "+": "right only"}
@@ -46,7 +47,7 @@ class AlignmentSource(TableSource):
 
     @cached_property
     def columns(self) -> Columns:
-        return encode_alignment(self.trace)
+        return with_short_sources(encode_alignment(self.trace))
 
     @cached_property
     def shown_columns(self) -> list[str]:

@@ -4,7 +4,7 @@ from collections.abc import Hashable, Sequence
 from typing import Any
 
 from nbkit import units
-from nbkit.findings.causes import ORIGINS, SAME_LINE
+from nbkit.findings.causes import FOLLOWS, ORIGINS, SAME_LINE
 from nbkit.findings.training.names import some
 
 Row = dict[Hashable, Any]
@@ -14,7 +14,7 @@ MOST_PARTS = 5
 def consequences_text(rows: Sequence[Row], relations: Sequence[str]) -> str:
     """Returns sentences such as '31 further errors follow from it: the loss is NaN from step 211 on.'; '' for none."""
     pairs = [*zip(rows, relations, strict=True)]
-    same, following = ([row for row, how in pairs if (how == SAME_LINE) is is_same] for is_same in (True, False))
+    same, following = ([row for row, how in pairs if how == wanted] for wanted in (SAME_LINE, FOLLOWS))
     return " ".join(filter(None, (_same_line(same), _following(following))))
 
 
@@ -49,7 +49,8 @@ def _parts(rows: Sequence[Row]) -> list[str]:
 def _other(rows: Sequence[Row]) -> str:
     message = str(rows[0]["message"]).removesuffix(".")
     is_word = message.split(" ")[0][1:].islower()  # and no name, such as GradScaler
-    return f"{message[:1].lower() if is_word else message[:1]}{message[1:]}{f' ({len(rows) - 1} more)' if len(rows) > 1 else ''}"
+    more = f" ({len(rows) - 1} more)" if len(rows) > 1 else ""
+    return f"{message[:1].lower() if is_word else message[:1]}{message[1:]}{more}"
 
 
 def _made(rows: Sequence[Row]) -> str:

@@ -7,13 +7,13 @@ from typing import Any
 import pandas as pd
 
 from nbkit import units
-from nbkit.findings.causes import FOLLOWS, causes_of
+from nbkit.findings.causes import FOLLOWS, SAME_OP, causes_of, read_evidence
 from nbkit.findings.finding import calls_of
 from nbkit.schema import FINDINGS, OPS
 from nbkit.schema.findings import SEVERITIES
 from nbkit.trace.trace import Trace
 from nbkit.views.brief.consequences import consequences_text
-from nbkit.views.summary.names import shown
+from nbkit.views.summary.names import short_paths, shown
 
 # Of a line, such as the names of many parameters.
 LONGEST = 500
@@ -86,11 +86,13 @@ def has_steps(trace: Trace) -> bool:
 
 def _entry(row: dict[Hashable, Any], of: pd.DataFrame, relations: Sequence[str], *, with_step: bool) -> Entry:
     what = f"{_what(row)}.{_effect(row)}"
+    if SAME_OP in relations:
+        what = f"{row['op']}: {read_evidence(row['evidence'])['of_op']}. Worst: {row['message']}."
     return Entry(
         str(row["severity"]),
         shown(str(row["rule"])),
-        shown(what, LONGEST),
-        shown(_where(row, with_step=with_step), LONGEST),
+        shown(short_paths(what), LONGEST),
+        shown(short_paths(_where(row, with_step=with_step)), LONGEST),
         shown(str(row["advice"]), LONGEST),
         None if pd.isna(row["op_id"]) else int(row["op_id"]),
         row,

@@ -16,8 +16,8 @@ _CODE = re.compile(r"`([^`]*)`")
 def brief_html(brief: Brief, count: int, anchor: str | None = None) -> str:
     """Writes verdict, at most `count` findings and what nobody has looked at; empty where there is nothing to say.
 
-    Before all of it stands whether the trace is incomplete. With `anchor`, the section of the trace in a page, places
-    lead to the widgets there.
+    Before all of it stands whether the trace is incomplete. With `anchor`, the section of the trace in a page or LIVE,
+    places lead to the widgets there.
     """
     rest = (left_out(len(brief.entries) - count), brief.not_looked_at)
     aside = "".join(f'<p class="nbkit-aside">{escape(text)}</p>' for text in rest if text)
@@ -56,7 +56,7 @@ def _item(entry: Entry, anchor: str | None) -> str:
 
 
 def _place(entry: Entry, anchor: str | None) -> str:
-    link = None if anchor is None else _link(entry)
+    link = None if anchor is None else finding_link(entry)
     if not entry.where and link is None:
         return ""
     where = _with_code(entry.where)
@@ -65,9 +65,10 @@ def _place(entry: Entry, anchor: str | None) -> str:
     return f"<p>{where}</p>"
 
 
-def _link(entry: Entry) -> Link | None:
+def finding_link(entry: Entry) -> Link | None:
     """Returns what leads to the rows of a finding: the first difference of opdiff, else its first op."""
-    text = f"see {shown(str(entry.row['op'] or 'the op'))}"
+    op = entry.row["op"]
+    text = f"see {shown(op) if isinstance(op, str) else 'the op'}"
     try:
         return difference_link(text, json.loads(str(entry.row["evidence"]))["diffs_rows"][0])
     except (ValueError, TypeError, KeyError, IndexError):

@@ -12,9 +12,10 @@ from nbkit.numerics.noise_ratio import HARMLESS
 from nbkit.schema import DIFFS, PARAMETERS, STABILITY, TENSORS
 from nbkit.trace.trace import Trace
 from nbkit.views.statements.statement import Tone, Words, op_link
-from nbkit.views.summary.names import shown, shown_module
+from nbkit.views.summary.names import short_paths, shown, shown_module
 
 MOST_MODELS = 5
+LONGEST = 300
 
 
 @dataclass(frozen=True)
@@ -67,7 +68,7 @@ def _differences(trace: Trace) -> str | None:
         same = len(compared) - len(wrong)
         return f"{tensors}: {_share(same, len(compared))} with the captured bits, form and memory."
     if not len(wrong):
-        text = f"{tensors}: none is further from {reference} than rounding allows."
+        text = f"{tensors}: {_precise(compared, reference)}"
         off = off_without_fault(trace.meta)
         against = shown(str(trace.meta.get("against")))
         return (
@@ -76,6 +77,23 @@ def _differences(trace: Trace) -> str | None:
     failed = ", or could not be compared" if (wrong["status"] == "failed").any() else ""
     differ = "differs" if len(wrong) == 1 else "differ"
     return f"{units.count(len(wrong))} of {tensors} {differ} from {reference} by more than rounding allows{failed}."
+
+
+def _precise(compared: pd.DataFrame, reference: str) -> str:
+    """Says how near right results are to the reference: those of fewer bits than their dtype has are told apart."""
+    reduced = compared[compared["status"] == "reduced"]
+    if reduced.empty:
+        return f"none is further from {reference} than rounding allows."
+    worst = reduced.iloc[int(reduced["noise_ratio"].fillna(0).to_numpy().argmax())]
+    others = f" and {units.counted(len(reduced) - 1, 'other')}" if len(reduced) > 1 else ""
+    have = "result has" if len(reduced) == 1 else "results have"
+    near = units.count(len(compared) - len(reduced))
+    why = f": {shown(worst['message'], LONGEST)}" if isinstance(worst["message"], str) else ""
+    return (
+        f"{near} are as near to {reference} as rounding allows. {units.count(len(reduced))} {have} less precision than "
+        f"the dtype (reduced): {shown(str(worst['op']))}, {worst['noise_ratio']:.3g}x the rounding error{others}; not "
+        f"counted as an error{why}."
+    )
 
 
 def _training(trace: Trace) -> str | None:
@@ -143,8 +161,19 @@ def _stability(trace: Trace) -> str | None:
     calls = units.counted(len(stability), "call")
     differ = int((stability["run_to_run"] == "differs").sum())
     if not differ:
-        return f"{calls} run again: each gave the same bits from the same inputs."
+        return f"{calls} run again: each gave the same bits from the same inputs.{_other_bits(stability)}"
     return f"{units.count(differ)} of {calls} gave other bits from the same inputs."
+
+
+def _other_bits(stability: pd.DataFrame) -> str:
+    """Says how far results are off in another batch, with other threads or strides, which is rounding."""
+    rows = stability[stability["max_ulp"] > 0]
+    if rows.empty:
+        return ""
+    worst = rows.iloc[int(rows["max_difference_fraction"].fillna(-1).to_numpy().argmax())]
+    far = worst["max_difference_fraction"]
+    by = "" if pd.isna(far) else f", by up to {far:.2g} of the largest element ({shown(str(worst['op']))})"
+    return f" With another batch, other threads or strides the bits of {units.counted(len(rows), 'call')} change{by}."
 
 
 LOOKS = (
@@ -182,7 +211,11 @@ def seen_values(trace: Trace) -> tuple[list[Words], Tone]:
 def _seen(trace: Trace, counts: NonFinite, results: str) -> list[Words]:
     kinds = (("NaN", counts.nan_count, counts.first_nan_op), ("Inf", counts.inf_count, counts.first_inf_op))
     return [
-        (f"{units.count(number)} of {results} hold {name}, first that of ", *_op_words(trace, first), ".")
+        (
+            f"{units.count(number)} of {results} hold{'s' if number == 1 else ''} {name}, first that of ",
+            *_op_words(trace, first),
+            ".",
+        )
         for name, number, first in kinds
         if first is not None
     ]
@@ -192,5 +225,5 @@ def _op_words(trace: Trace, op_id: int) -> Words:
     """Words an op as a link, with its module, phase and line."""
     op, module, phase, source = (trace.ops[name].iloc[op_id] for name in ("op", "module", "phase", "source"))
     where = f"in {shown_module(None, module)}" if isinstance(module, str) else "outside modules"
-    line = f" ({shown(source)})" if isinstance(source, str) else ""
+    line = f" ({shown(short_paths(source))})" if isinstance(source, str) else ""
     return op_link(shown(op), op_id), f" {where}, {shown(phase)}{line}"

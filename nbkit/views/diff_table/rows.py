@@ -12,10 +12,11 @@ from nbkit.numerics.noise_ratio import STATUSES
 from nbkit.units import general
 from nbkit.views.summary.names import shown
 
-FIRST = ("rank", "op", "status")
+# The rows are sorted by the noise ratio, which a narrow table has to show.
+FIRST = ("rank", "op", "noise_ratio", "status")
 # Where a mismatch has one.
 PATTERN = ("pattern",)
-SIZES = ("noise_ratio", "max_abs_error", "max_rel_error")
+SIZES = ("max_abs_error", "max_rel_error")
 # What comparing a whole step adds.
 STEP = ("error_class", "local_error", "propagated_error", "total_error", "origin_op_id")
 LAST = (

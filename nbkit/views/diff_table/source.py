@@ -19,6 +19,7 @@ from nbkit.views.diff_table.detail import diff_detail
 from nbkit.views.diff_table.rows import LABELS, choices, scales, shown_columns
 from nbkit.views.sections.diff import verdict_counts
 from nbkit.views.summary.names import shown
+from nbkit.views.tables.raw import with_short_sources
 from nbkit.views.tables.source import Answer, Message, TableSource
 
 
@@ -37,7 +38,7 @@ class DiffSource(TableSource):
 
     @cached_property
     def columns(self) -> Columns:
-        return encode_diffs(self.trace.diffs, self.trace.ops)
+        return with_short_sources(encode_diffs(self.trace.diffs, self.trace.ops))
 
     @cached_property
     def shown_columns(self) -> list[str]:

@@ -6,11 +6,12 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from nbkit.analysis.query.op_table import source_lines
 from nbkit.analysis.structure.module_repeats import module_repeats
 from nbkit.schema import MEMORY, OPS
 from nbkit.trace.trace import Trace
 from nbkit.views.summary.facts import facts
-from nbkit.views.summary.names import shown
+from nbkit.views.summary.names import short_sources, shown
 
 Ints = npt.NDArray[np.int32]
 State = dict[str, Any]
@@ -34,6 +35,8 @@ def flame_state(trace: Trace) -> State:
     ops, known = OPS.check(trace.frames.get("ops", OPS.frame())), facts(trace)
     names, track = _tracks(ops)
     coded = {name: _coded(ops[column]) for name, column in TEXTS.items()} | {"module": _module_paths(ops)}
+    lines = source_lines(ops)
+    coded["source"] = _named(lines.codes, short_sources(lines.values.tolist()))
     columns: dict[str, npt.NDArray[Any]] = {"parent": _parents(ops, track), "track": track, **_numbers(ops)}
     columns |= {name: codes for name, (codes, _) in coded.items()}
     return {

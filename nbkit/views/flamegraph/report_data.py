@@ -15,6 +15,7 @@ from nbkit.views.flamegraph.difference import TYPES
 from nbkit.views.op_table.report_data import op_columns
 from nbkit.views.panels.pack import codes, numbers, pack, steps
 from nbkit.views.panels.rounded import PER_US, rounded
+from nbkit.views.tables.raw import with_short_sources
 
 # Columns of `ops` that a flame graph's are made of.
 OP_TEXTS = ("model", "module", *TEXTS.values())
@@ -55,7 +56,7 @@ def _memory(device: Mapping[str, Any]) -> dict[str, Any]:
 
 def _flame_ops(trace: Trace) -> dict[str, Any]:
     """Returns the ops of a trace that has no op table in the report."""
-    ops = encode(rounded(Trace({"ops": trace.ops})).ops, TENSORS.frame())
+    ops = with_short_sources(encode(rounded(Trace({"ops": trace.ops})).ops, TENSORS.frame()))
     texts = {name: ops.texts[name] for name in OP_TEXTS}
     return op_columns(replace(ops, texts=texts, numbers={name: ops.numbers[name] for name in OP_NUMBERS}))
 

@@ -23,9 +23,14 @@ _CELLS: dict[str, tuple[str, "WeakSet[Any]"]] = {}
 def show(name: str, static: Mapping[str, Any], bundle: Bundle) -> None:
     """Shows the static view with `name` as its class, then the widget without text: all of it is said by then."""
     publish = shell().display_pub.publish
-    publish({**static, "text/html": f'<div class="nbkit-first {name}">{static["text/html"]}{_GONE}</div>'})
+    publish({**static, "text/html": static_first(name, static["text/html"])})
     data, metadata = bundle
     publish({WIDGET_VIEW: data[WIDGET_VIEW], "text/plain": ""}, metadata)
+
+
+def static_first(name: str, html: str) -> str:
+    """Wraps a static view that stands above its widget."""
+    return f'<div class="nbkit-first {name}">{html}{_GONE}</div>'
 
 
 def end_with_cell(widget: Any) -> None:
@@ -44,7 +49,7 @@ def end_with_cell(widget: Any) -> None:
 def _cell_begins(*_: object) -> None:
     cell, run = cell_of_run()
     # A cell that runs others begins several times.
-    gone = {cell for cell in {cell, *deleted_cells()} & _CELLS.keys() if _CELLS[cell][0] != run}
+    gone = [name for name in _CELLS if name in (cell, *deleted_cells()) and _CELLS[name][0] != run]
     widgets = {widget for name in gone for widget in _CELLS.pop(name)[1]}
     closed = widgets.difference(*(shown for _, shown in _CELLS.values()))
     for widget in closed:

@@ -1,5 +1,6 @@
 """LiveWidget shows one model in a front end of its own; ShownWidget is what all widgets bring where they are shown."""
 
+import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,7 @@ import anywidget
 import traitlets
 
 from nbkit.views.live.model import WidgetModel
-from nbkit.views.live.outputs import show
+from nbkit.views.live.outputs import show, static_first
 from nbkit.views.static_html.front_end import has_live_front_end
 from nbkit.views.static_html.mimebundle import Bundle, with_static_views
 
@@ -44,6 +45,14 @@ class ShownWidget(anywidget.AnyWidget):
     @property
     def _ipython_display_(self) -> Callable[[], None] | None:
         return (lambda: self.show(self.static_views())) if has_live_front_end() and self.comm is not None else None
+
+    def _display_(self) -> Any:
+        """Returns what marimo shows, which asks for it by this name: the static view, and the widget below it."""
+        marimo = sys.modules.get("marimo")
+        if marimo is None:
+            return self
+        first = static_first(self.static_class, self.static_views()["text/html"])
+        return marimo.vstack([marimo.Html(first), marimo.ui.anywidget(self)], gap=0)
 
     def _repr_mimebundle_(self, **options: Any) -> Bundle | None:
         """Returns the widget, and text and HTML of the same where no widget can be shown."""

@@ -13,7 +13,7 @@ from nbkit.schema import TENSORS
 from nbkit.trace.trace import Trace
 from nbkit.views.sections.section import Column, Section
 from nbkit.views.sections.writers import to_html
-from nbkit.views.summary.names import ROOT, shown
+from nbkit.views.summary.names import ROOT, short_paths, shown
 
 COLUMNS = {"op": "op", "self_time_us": "self time", "module": "module", "phase": "phase", "output": "output",
            "source": "source"}  # fmt: skip
@@ -57,4 +57,4 @@ def _calls(trace: Trace, op_ids: Iterable[int], title: str) -> str:
 
 def _text(ops: Columns, row: int, column: str) -> str | None:
     text = ops.texts[column].text_at(row)
-    return ROOT if column == "module" and text == "" else None if text is None else shown(text)
+    return ROOT if column == "module" and text == "" else None if text is None else shown(short_paths(text))

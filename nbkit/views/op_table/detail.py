@@ -9,6 +9,7 @@ from nbkit.analysis.graph import dataflow
 from nbkit.analysis.graph.dataflow import Ids
 from nbkit.findings.finding import line_texts
 from nbkit.trace.trace import Trace
+from nbkit.units import is_null
 from nbkit.views.tables.raw import raw
 
 MAX_LINKS = 50
@@ -28,6 +29,9 @@ def detail(trace: Trace, op_id: int) -> dict[str, Any]:
     """
     group = dataflow.with_children(trace.ops, op_id)
     row = trace.ops.iloc[op_id]
+    if is_null(row["source"]) and not is_null(row["forward_op_id"]):
+        row = row.copy()
+        row["source"] = trace.ops["source"].iloc[int(row["forward_op_id"])]
     links = {
         "called_by": trace.ops["parent_id"].iloc[op_id : op_id + 1].dropna().to_numpy(np.int64),
         "calls": group[group != op_id],

@@ -1,5 +1,6 @@
 """Packs a trace's columns as one block, from which the op table of a report answers without a kernel."""
 
+from dataclasses import replace
 from typing import Any
 
 from nbkit.analysis.query.encoded import Columns
@@ -8,12 +9,14 @@ from nbkit.views.op_table.detail import MAX_LINKS, MAX_TENSORS
 from nbkit.views.op_table.report_tensors import tensor_data
 from nbkit.views.op_table.report_times import pack_times
 from nbkit.views.op_table.source import OpSource
+from nbkit.views.op_table.time_columns import MADE
 from nbkit.views.panels.pack import numbers, pack, rows_up, texts
 from nbkit.views.panels.rounded import rounded
 from nbkit.views.tables.source import TableSource
 
 # Ids of other ops, which are about as far away in each repeat of a step.
 OP_IDS = ("parent_id", "forward_op_id")
+MOST_SAMPLES = 300_000
 
 
 def op_data(trace: Trace) -> bytes:
@@ -21,7 +24,10 @@ def op_data(trace: Trace) -> bytes:
 
     Times are kept to the nanosecond, statistics to the four digits that are shown.
     """
-    source = OpSource(rounded(trace))
+    # The times of each run are much to carry along.
+    has_runs = len(trace.frames.get("samples", ())) <= MOST_SAMPLES
+    frames = {name: frame for name, frame in trace.frames.items() if name != "samples" or has_runs}
+    source = OpSource(rounded(Trace(frames, trace.meta, trace.captured)))
     return pack(
         {
             **op_columns(source.columns),
@@ -54,7 +60,11 @@ def all_modules(source: TableSource) -> dict[str, Any]:
 
 
 def _numbers(ops: Columns) -> dict[str, Any]:
-    """Returns the columns of numbers in the order of the schema, times last, without the op's id, which is its row."""
+    """Returns the columns of numbers in the order of the schema, times last, without the op's id, which is its row.
+
+    Those of MADE the page makes of the others.
+    """
+    ops = replace(ops, numbers={name: values for name, values in ops.numbers.items() if name not in MADE})
     columns = ops.numbers
     plain = {name: numbers(values) for name, values in columns.items() if name not in ("op_id", *OP_IDS)}
     ids = {name: rows_up(columns[name]) for name in OP_IDS if name in columns}

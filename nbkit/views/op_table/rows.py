@@ -5,16 +5,17 @@ import numpy as np
 from nbkit.analysis.query.encoded import Columns
 from nbkit.analysis.query.op_table import OUTPUT, SOURCE_TEXT
 from nbkit.views.op_table.cost_columns import BAR, SHOWN, TIMES
+from nbkit.views.op_table.time_columns import IQR_US, MIN_US, SHARE, SLOW
 
 ORDER = (
-    "op_id", "op", "level", "self_time_us", "self_device_time_us", "model", "module", "phase", OUTPUT, "input_shapes",
-    "source", SOURCE_TEXT, "total_time_us", "total_device_time_us", "start_us", "flops", "size_bytes", "group", "step",
-    "device", "stream", "thread",
+    "op_id", "op", "level", "self_time_us", SHARE, IQR_US, MIN_US, SLOW, "self_device_time_us", "model", "module",
+    "phase", OUTPUT, "input_shapes", "source", SOURCE_TEXT, "total_time_us", "total_device_time_us", "start_us",
+    "flops", "size_bytes", "group", "step", "device", "stream", "thread",
 )  # fmt: skip
 SHOWN_IF_VARIED = ("model", "flops", "step", "device", "stream", "thread")
 SHOWN_IF_KNOWN = (
     OUTPUT, "source", SOURCE_TEXT, "input_shapes", "self_device_time_us", "total_device_time_us", "size_bytes", "group",
-    "predicted_us",
+    "predicted_us", SHARE, IQR_US, MIN_US, SLOW,
 )  # fmt: skip
 # The names of two levels tell them apart: torch.add is an API call, aten.add.Tensor is not.
 MANY_LEVELS = 3
@@ -37,7 +38,9 @@ def _is_worth_showing(ops: Columns, column: str) -> bool:
 
 
 def _is_known(ops: Columns, column: str) -> bool:
-    return len(ops.texts[column].values) > 0 if column in ops.texts else not np.isnan(ops.numbers[column]).all()
+    if column in ops.texts:
+        return len(ops.texts[column].values) > 0
+    return column in ops.numbers and not np.isnan(ops.numbers[column]).all()
 
 
 def _is_varied(ops: Columns, column: str) -> bool:

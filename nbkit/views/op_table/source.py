@@ -19,8 +19,10 @@ from nbkit.trace.trace import Trace
 from nbkit.views.op_table.cost_columns import BAR, cost_fields, cost_numbers, cost_overview, cost_phases, with_costs
 from nbkit.views.op_table.detail import detail
 from nbkit.views.op_table.rows import shown_columns
+from nbkit.views.op_table.time_columns import time_fields, with_times
 from nbkit.views.summary.facts import facts
 from nbkit.views.summary.names import shown
+from nbkit.views.tables.raw import with_short_sources
 from nbkit.views.tables.source import Answer, Message, TableSource
 
 
@@ -41,7 +43,10 @@ class OpSource(TableSource):
     def columns(self) -> Columns:
         frames = self.trace.frames
         columns = encode(frames["ops"], frames["tensors"], line_texts(frames.get("lines")))
-        return with_costs(columns, cost_numbers(self.trace)) if self.is_cost else columns
+        columns = with_short_sources(columns)
+        if self.is_cost:
+            return with_costs(columns, cost_numbers(self.trace))
+        return with_times(columns, self.trace)
 
     @cached_property
     def shown_columns(self) -> list[str]:
@@ -96,4 +101,5 @@ class OpSource(TableSource):
 
     def _detail(self, op_id: int) -> Answer:
         answer = detail(self.trace, op_id)
-        return {**answer, "fields": answer["fields"] | cost_fields(self.columns, op_id)} if self.is_cost else answer
+        more = (cost_fields if self.is_cost else time_fields)(self.columns, op_id)
+        return {**answer, "fields": answer["fields"] | more}

@@ -1,12 +1,16 @@
 """Charts of a trace: live ones with plotly (`plot_...`), and static ones with matplotlib (`draw_...`)."""
 
 from nbkit.views.plots.cost import draw_cost, plot_cost
+from nbkit.views.plots.errors import plot_errors
 from nbkit.views.plots.flame import draw_flame
 from nbkit.views.plots.memory import draw_memory, plot_memory
 from nbkit.views.plots.metrics import draw_metrics, plot_metrics
 from nbkit.views.plots.modules import draw_modules, plot_modules
 from nbkit.views.plots.ops import draw_ops, plot_ops
+from nbkit.views.plots.repeats import plot_repeats
 from nbkit.views.plots.roofline import draw_roofline, plot_roofline
+from nbkit.views.plots.training.gradients import plot_gradients
+from nbkit.views.plots.training.steps import plot_steps
 
 __all__ = [
     "draw_cost",
@@ -17,9 +21,13 @@ __all__ = [
     "draw_ops",
     "draw_roofline",
     "plot_cost",
+    "plot_errors",
+    "plot_gradients",
     "plot_memory",
     "plot_metrics",
     "plot_modules",
     "plot_ops",
+    "plot_repeats",
     "plot_roofline",
+    "plot_steps",
 ]

@@ -86,6 +86,11 @@ def static_figure(title: str, height: float, x_title: str, width: float = 6.5) -
     axes = figure.subplots()
     axes.set_title(title, loc="left", fontsize=10)
     axes.set_xlabel(x_title, fontsize=9)
+    plain_axes(axes)
+    return figure, axes
+
+
+def plain_axes(axes: Any) -> None:
+    """Gives axes small ticks, and no lines above and to the right."""
     axes.tick_params(labelsize=8)
     axes.spines[["top", "right"]].set_visible(False)
-    return figure, axes

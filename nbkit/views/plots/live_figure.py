@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from plotly.graph_objects import Figure as PlotlyFigure
 
+from nbkit.errors import OptionError
 from nbkit.views.static_html.figure_svg import figure_svg
 
 if TYPE_CHECKING:
@@ -23,6 +24,12 @@ class LiveFigure(PlotlyFigure):  # type: ignore[misc]  # plotly has no types
         """Returns the figure itself, for which `draw` makes the static one when it is shown."""
         self._draw = draw
         return self
+
+    def static(self) -> "Figure":
+        """Returns the same picture as a figure of matplotlib, for papers. Raises OptionError for a copy of a figure."""
+        if self._draw is None:
+            raise OptionError("This is a copy of nbkit's figure, which has no static view; plot it again.")
+        return self._draw()
 
     @property
     def _ipython_display_(self) -> Callable[[], None] | None:

@@ -11,7 +11,7 @@ from nbkit.schema import MEMORY
 from nbkit.trace.checks import checked_trace
 from nbkit.trace.trace import Trace
 from nbkit.views.plots.figures import MAX_NAME, live_figure, static_figure, without_markup, without_math
-from nbkit.views.plots.memory_by_kind import draw_memory_by_kind, plot_memory_by_kind
+from nbkit.views.plots.memory_by_kind import draw_memory_by_kind, is_by_kind, plot_memory_by_kind
 from nbkit.views.plots.thinned import seen_rows
 from nbkit.views.summary.names import shown
 
@@ -32,7 +32,7 @@ def plot_memory(trace: Trace) -> "LiveFigure":
     """
     from plotly import graph_objects
 
-    if "storages" in checked_trace(trace).frames:
+    if is_by_kind(checked_trace(trace)):
         return plot_memory_by_kind(trace)
     lines = [
         graph_objects.Scatter(
@@ -49,7 +49,7 @@ def plot_memory(trace: Trace) -> "LiveFigure":
 
 def draw_memory(trace: Trace) -> "Figure":
     """Draws plot_memory as a static figure."""
-    if "storages" in trace.frames:
+    if is_by_kind(trace):
         return draw_memory_by_kind(trace)
     figure, axes = static_figure(TITLE, 2.8, X_TITLE)
     axes.set_ylabel(Y_TITLE, fontsize=9)

@@ -1,159 +1,129 @@
-"""Chart of the memory that a step would take, stacked by what it is for, over its ops."""
+"""Chart of the memory of a step, stacked by what it is for: over the ops of opcost, over the time of a measured one."""
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
 from nbkit import units
-from nbkit.analysis.cost.memory_by_kind import memory_by_kind, phase_spans
+from nbkit.analysis.cost.memory_by_kind import LIFETIMES, memory_by_kind, memory_by_lifetime, phase_spans
 from nbkit.analysis.time.memory import memory_peaks
+from nbkit.analysis.time.times import computing_ops
 from nbkit.schema import OPS
 from nbkit.schema.cost import STORAGE_KINDS
 from nbkit.trace.trace import Trace
-from nbkit.views.plots.figures import (
-    MAX_NAME,
-    live_figure,
-    phase_color,
-    static_figure,
-    translucent,
-    without_markup,
-    without_math,
-)
+from nbkit.views.plots.figures import MAX_NAME
+from nbkit.views.plots.picture.live import live_picture
+from nbkit.views.plots.picture.picture import Chart, Picture, Series
+from nbkit.views.plots.picture.static import static_picture
 from nbkit.views.plots.thinned import BUCKETS, seen_rows
-from nbkit.views.summary.names import shown
+from nbkit.views.summary.names import short_op, shown, shown_module
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from nbkit.views.plots.live_figure import LiveFigure
 
-X_TITLE = "op, in call order"
 # What stays is drawn in quiet colors, what the step adds in those of its phases.
 HUES = ("#64748b", "#94a3b8", "#cbd5e1", "#16a34a", "#d97706", "#db2777", "#3b82f6", "#a855f7")
-COLORS = dict(zip(STORAGE_KINDS, HUES, strict=True))
-PEAK_COLOR = "#d64545"
-# Kinds that the peak is said to be made of, and the share of the width that the name of a phase needs.
-LARGEST, NAMED = 4, 0.08
+COLORS = {
+    **dict(zip(STORAGE_KINDS, HUES, strict=True)),
+    **dict(zip(LIFETIMES, ("#94a3b8", "#3b82f6", "#d97706", "#16a34a", "#808080", "#a855f7"), strict=True)),
+}
+# Kinds that the peak is said to be made of.
+LARGEST = 4
 WIDTH, HEIGHT = 9.0, 3.4
 # Each point is written once per kind into the picture of a notebook or report.
 STATIC_BUCKETS = 60
-
-
-@dataclass(frozen=True)
-class _Stack:
-    """Holds what is drawn: the place of each point, the MiB of each kind there, the peak and the phases."""
-
-    title: str
-    op_ids: "pd.Series[float]"
-    kinds: pd.DataFrame
-    peak_op_id: float
-    peak: float
-    phases: pd.DataFrame
-    unit: str
-    is_whole: bool = True  # the step did not stop before its end
+MEANING = "temporary: freed in the phase that allocated it; kept: not"
 
 
 def plot_memory_by_kind(trace: Trace) -> "LiveFigure":
     """Returns a live chart of the memory of the device with the highest peak, stacked by kind."""
-    from plotly import graph_objects
-
-    stack = _stack(trace)
-    layers = [
-        graph_objects.Scatter(
-            x=stack.op_ids, y=values, name=str(kind), mode="lines", stackgroup="memory",
-            line={"shape": "hv", "color": COLORS[str(kind)], "width": 0.5},
-            fillcolor=translucent(COLORS[str(kind)], 0.7),
-        )
-        for kind, values in stack.kinds.items()
-    ]  # fmt: skip
-    title = without_markup(stack.title).replace(": ", "<br>", 1)
-    figure = live_figure(layers, title, 420, X_TITLE)
-    figure.update_layout(yaxis_title=stack.unit, hovermode="x unified", legend_traceorder="reversed", margin_t=90)
-    for phase, first, last in stack.phases.itertuples(index=False):
-        figure.add_shape(
-            type="rect", xref="x", yref="paper", x0=first, x1=last, y0=1.0, y1=1.03, line_width=0,
-            fillcolor=phase_color(phase),
-        )  # fmt: skip
-        if _is_named(stack, first, last):
-            figure.add_annotation(
-                x=(first + last) / 2, y=1.03, yref="paper", yanchor="bottom", showarrow=False,
-                text=without_markup(shown(phase, MAX_NAME)), font_size=11,
-            )  # fmt: skip
-    if stack.is_whole:
-        figure.add_vline(x=stack.peak_op_id, line={"color": PEAK_COLOR, "dash": "dot", "width": 1.5})
-        figure.add_annotation(
-            x=stack.peak_op_id, y=stack.peak, text="peak", xanchor="right", font_color=PEAK_COLOR, ax=-18, ay=-14
-        )
-    figure.update_yaxes(rangemode="tozero")
+    figure = live_picture(_picture(trace, BUCKETS)).update_layout(hovermode="x unified", legend_traceorder="reversed")
     return figure.with_static_view(lambda: draw_memory_by_kind(trace))
 
 
 def draw_memory_by_kind(trace: Trace) -> "Figure":
     """Draws plot_memory_by_kind as a static figure."""
-    stack = _stack(trace, STATIC_BUCKETS)
-    figure, axes = static_figure(without_math(stack.title), HEIGHT, X_TITLE, WIDTH)
-    axes.set_ylabel(stack.unit, fontsize=9)
-    if not len(stack.kinds):
-        return figure
-    names = [str(kind) for kind in stack.kinds]
-    axes.stackplot(
-        stack.op_ids, *(stack.kinds[name] for name in names), labels=names, colors=[COLORS[name] for name in names],
-        step="post", alpha=0.75, linewidth=0,
-    )  # fmt: skip
-    if stack.is_whole:
-        axes.axvline(stack.peak_op_id, color=PEAK_COLOR, linestyle=":", linewidth=1.2)
-    axes.set(xlim=(0, max(float(stack.op_ids.max()), 1.0)), ylim=(0, stack.peak * 1.12 or 1.0))
-    for phase, first, last in stack.phases.itertuples(index=False):
-        axes.axvspan(first, last, 0.965, 1.0, color=phase_color(phase), linewidth=0, alpha=0.8)
-        if _is_named(stack, first, last):
-            label = without_math(shown(phase, MAX_NAME))
-            axes.text((first + last) / 2, stack.peak * 1.06, label, fontsize=7, ha="center", va="center")
-    handles, labels = axes.get_legend_handles_labels()
-    axes.legend(
-        handles[::-1], labels[::-1], frameon=False, fontsize=8, loc="upper left", bbox_to_anchor=(1.0, 1.0),
-        handlelength=1,
-    )  # fmt: skip
-    return figure
+    return static_picture(_picture(trace, STATIC_BUCKETS))
 
 
-def _is_named(stack: _Stack, first: float, last: float) -> bool:
-    return bool(last - first >= NAMED * max(float(stack.op_ids.max()), 1.0))
+def is_by_kind(trace: Trace) -> bool:
+    """Tells whether it is known what the memory is for: by opcost, or by who allocated it and where it was freed."""
+    memory, ops = trace.frames.get("memory"), trace.frames.get("ops", ())
+    if "storages" in trace.frames:
+        return True
+    if memory is None or not len(ops):
+        return False
+    made = memory[memory["delta_bytes"] > 0]
+    return bool(len(made) and made[["allocation_id", "allocated_bytes"]].notna().all(axis=None))
 
 
-def _stack(trace: Trace, buckets: int = BUCKETS) -> _Stack:
-    ops = OPS.check(trace.frames.get("ops", OPS.frame()))
-    memory = trace.memory
+def _picture(trace: Trace, buckets: int) -> Picture:
+    ops, memory = OPS.check(trace.frames.get("ops", OPS.frame())), trace.memory
+    is_measured = "storages" not in trace.frames
+    x_title = "time (ms)" if is_measured else "op, in call order"
     peaks = memory_peaks(memory).sort_values("peak_bytes", ascending=False, kind="stable")
     if not len(peaks):
-        none = pd.Series(dtype="float64")
-        return _Stack("Memory by kind", none, pd.DataFrame(), 0.0, 0.0, phase_spans(ops), "MiB")
-    device, peak_bytes = str(peaks["device"].iloc[0]), float(peaks["peak_bytes"].iloc[0])
-    events = memory_by_kind(memory, trace.storages)
-    events = events[events["device"] == device].reset_index(drop=True)
-    places = np.maximum.accumulate(events["op_id"].fillna(0).to_numpy("int64"))
-    few = events.iloc[seen_rows(events["allocated_bytes"].to_numpy("int64"), buckets, places)]
-    peak = events.iloc[int(events["allocated_bytes"].to_numpy("int64").argmax())]
-    factor, unit = (2**30, "GiB") if peak_bytes >= 2**30 else (2**20, "MiB") if peak_bytes >= 2**20 else (2**10, "KiB")
-    kinds = few[[name for name in STORAGE_KINDS if name in few]]
-    more = f" (the highest of {units.counted(len(peaks), 'device')})" if len(peaks) > 1 else ""
-    most = f"peak {units.data_size(peak_bytes)}, {_made_of(peak)}" if trace.complete else "until the step stopped"
-    title = f"Memory on {shown(device, MAX_NAME)}{more}: {most}"
-    return _Stack(
-        title,
-        few["op_id"].astype("float64").fillna(0.0),
-        kinds / factor,
-        0.0 if pd.isna(peak["op_id"]) else float(peak["op_id"]),
-        peak_bytes / factor,
-        phase_spans(ops),
-        f"allocated ({unit})",
-        trace.complete,
-    )
+        return Picture("Memory by kind", [Chart([], x_title, "MiB")], "", HEIGHT, WIDTH)
+    device = str(peaks["device"].iloc[0])
+    all_events = memory_by_lifetime(memory, ops) if is_measured else memory_by_kind(memory, trace.storages)
+    events = all_events[all_events["device"] == device].assign(who=_who(memory, ops))
+    at = memory["time_us"] / 1e3 if is_measured else memory["op_id"].astype("float64").fillna(0.0)
+    x, allocated = at[events.index].to_numpy(np.float64), events["allocated_bytes"].to_numpy("int64")
+    places = np.maximum.accumulate(x)
+    few, peak = seen_rows(allocated, buckets, places), int(allocated.argmax())
+    names = [name for name in all_events if name in COLORS]
+    whole = int(events[names].iloc[peak].sum()) if names else int(allocated[peak])
+    factor, unit = (2**30, "GiB") if whole >= 2**30 else (2**20, "MiB") if whole >= 2**20 else (2**10, "KiB")
+    series = [
+        Series(str(name), x[few].tolist(), (events[name].iloc[few] / factor).tolist(), COLORS[str(name)], "area")
+        for name in names
+    ]
+    if series and is_measured:
+        last = series[-1]
+        texts = [f"{last.name}: {held:.3g}; {who}" for held, who in zip(last.y, events["who"].iloc[few], strict=True)]
+        series[-1] = Series(last.name, last.x, last.y, last.color, "area", texts)
+    above = f" ({units.data_size(float(allocated[peak]))} more than at the start)" if whole > allocated[peak] else ""
+    most = f"peak {units.data_size(whole)}{above}, {_made_of(events.iloc[peak], names)}"
+    marks = [(float(x[peak]), "peak")] if trace.complete else []
+    chart = Chart(
+        series, x_title, f"allocated ({unit})", upright=marks, from_zero=True,
+        bands=_bands(ops, is_measured),
+    )  # fmt: skip
+    title = f"Memory on {shown(device, MAX_NAME)}{_more(len(peaks))}: {most if marks else 'until the step stopped'}"
+    return Picture(title, [chart], MEANING if is_measured else "", HEIGHT, WIDTH)
 
 
-def _made_of(peak: "pd.Series[Any]") -> str:
+def _more(devices: int) -> str:
+    return f" (the highest of {units.counted(devices, 'device')})" if devices > 1 else ""
+
+
+def _bands(ops: pd.DataFrame, is_measured: bool) -> list[tuple[str, float, float]]:
+    """Returns the phases with their ends: of a measured step in ms, each to where the next one begins."""
+    if not is_measured:
+        return list(phase_spans(ops).itertuples(index=False, name=None))
+    ops = computing_ops(ops).sort_values("start_us", ignore_index=True)
+    ends = (ops["start_us"] + ops["total_time_us"]) / 1e3
+    return [
+        (phase, float(ops["start_us"].iloc[first] / 1e3), float(ends.iloc[first : last + 1].max()))
+        for phase, first, last in phase_spans(ops).itertuples(index=False)
+    ]
+
+
+def _who(memory: pd.DataFrame, ops: pd.DataFrame) -> list[str]:
+    """Says of each event how much was allocated or freed, and by which op, module and line."""
+    rows = ops[["op", "module", "source"]].reindex(memory["op_id"].astype("float64"))
+    return [
+        f"{'+' if delta > 0 else '-'}{units.data_size(abs(delta))} by "
+        + (f"{short_op(op)} in {shown_module(None, module)} {shown(line) if isinstance(line, str) else ''}"
+           if isinstance(op, str) else "no op")
+        for delta, (op, module, line) in zip(memory["delta_bytes"], rows.itertuples(index=False), strict=True)
+    ]  # fmt: skip
+
+
+def _made_of(peak: "pd.Series[Any]", names: list[str]) -> str:
     """Says what makes up the peak, largest first."""
-    sizes = {name: int(peak[name]) for name in STORAGE_KINDS if name in peak}
-    largest = sorted((size, name) for name, size in sizes.items() if size)[::-1][:LARGEST]
+    largest = sorted(((int(peak[name]), name) for name in names if peak[name]), reverse=True)[:LARGEST]
     return ", ".join(f"{name} {units.data_size(size)}" for size, name in largest)

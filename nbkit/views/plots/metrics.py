@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
+from nbkit.errors import OptionError
 from nbkit.schema import METRICS
 from nbkit.trace.checks import checked_trace
 from nbkit.trace.trace import Trace
@@ -27,11 +28,16 @@ INCHES = 1.5
 
 
 def plot_metrics(trace: Trace) -> "LiveFigure":
-    """Returns live line charts, one below the other, of each metric over steps; empty where none was read."""
+    """Returns live line charts, one below the other, of each metric over steps.
+
+    Raises OptionError where the trace has none.
+    """
     from plotly import graph_objects
     from plotly.subplots import make_subplots
 
     metrics = list(_metrics(checked_trace(trace)))
+    if not metrics:
+        raise OptionError("This trace has no metrics; traces of OneFlow logs have, and an audit has the frame `steps`.")
     grid = make_subplots(rows=max(len(metrics), 1), cols=1, shared_xaxes=True, vertical_spacing=0.04)
     figure = live_figure([], _title(trace), 120 + 130 * max(len(metrics), 1), "").with_static_view(
         lambda: draw_metrics(trace)

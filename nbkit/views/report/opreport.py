@@ -1,5 +1,6 @@
 """opreport writes one HTML file of any traces, which opens offline and leaves the machine as it is."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from nbkit import units
@@ -7,6 +8,7 @@ from nbkit.errors import OptionError
 from nbkit.progress import Progress
 from nbkit.trace.atomic_write import writing
 from nbkit.trace.checks import checked_trace
+from nbkit.trace.storage import traces_in
 from nbkit.trace.trace import Trace
 from nbkit.views.panels.panel import Contents
 from nbkit.views.report.leaving import leaving
@@ -15,7 +17,11 @@ from nbkit.views.static_html.view import view_of
 
 
 def opreport(
-    *traces: Trace, path: str | Path, base: Trace | None = None, values: bool = False, title: str | None = None
+    *traces: Trace | str | Path,
+    path: str | Path,
+    base: Trace | None = None,
+    values: bool = False,
+    title: str | None = None,
 ) -> Path:
     """Writes one HTML file of these traces and returns its path.
 
@@ -24,7 +30,8 @@ def opreport(
     Paths are shortened: they begin at the home directory or at site-packages, else at the last folder.
 
     Args:
-        traces: of any verb, in the order in which they are to stand.
+        traces: of any verb, in the order in which they are to stand; also the folder of one, or of those that
+            `audit -o` wrote.
         path: the file; one that is there is replaced, once the new one is whole. Missing folders are made.
         base: a trace that the flame graph of a single trace is compared with.
         values: with the values of tensors that opdiff captured, scripts that run an op alone, and the elements that
@@ -35,19 +42,27 @@ def opreport(
         OptionError: nothing to report: no trace, something else than a trace, or none with an op.
         TraceError: the file cannot be written; nothing half-written is left.
     """
-    _check_traces(traces)
+    given = [trace for item in traces for trace in _loaded(item)]
+    _check_traces(given)
     if base is not None:
-        _check_base(base, traces)
+        _check_base(base, given)
     base = None if base is None else leaving(base, values=values)
-    with Progress(lambda: f"opreport: writing {units.counted(len(traces), 'trace')} to {Path(path).name}"):
-        contents = [Contents(leaving(trace, values=values), base, values) for trace in traces]
+    with Progress(lambda: f"opreport: writing {units.counted(len(given), 'trace')} to {Path(path).name}"):
+        contents = [Contents(leaving(trace, values=values), base, values) for trace in given]
         text = report_page(contents, title)
         with writing(Path(path), "the report") as file:
             file.write(text)
     return Path(path)
 
 
-def _check_traces(traces: tuple[Trace, ...]) -> None:
+def _loaded(trace: Trace | str | Path) -> list[Trace]:
+    """Returns the trace, or those of a folder."""
+    if not isinstance(trace, str | Path):
+        return [trace]
+    return [Trace.load(path) for path in traces_in(Path(trace)) or [trace]]
+
+
+def _check_traces(traces: Sequence[Trace]) -> None:
     if not traces:
         raise OptionError("There is no trace to report; give one or more.")
     for trace in traces:
@@ -56,7 +71,7 @@ def _check_traces(traces: tuple[Trace, ...]) -> None:
         raise OptionError("No op was recorded, so there is nothing to report; trace.meta says what was left out.")
 
 
-def _check_base(base: Trace, traces: tuple[Trace, ...]) -> None:
+def _check_base(base: Trace, traces: Sequence[Trace]) -> None:
     for name, trace in (("base", base), *(("trace", trace) for trace in traces)):
         _check_recorded(trace, name, "ops")
     if len(traces) > 1:

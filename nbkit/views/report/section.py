@@ -43,10 +43,10 @@ def _inside(chapter: Chapter, on_top: set[int]) -> str:
     return (
         brief_html(_rest_of(chapter, on_top), ROWS, anchor)
         + statements_html(chapter.statements, anchor)
-        + _tables(to_html(view.outcome(trace, ROWS)), f"{anchor}-found", "What was found")
+        + _tables(to_html(view.outcome(trace, ROWS)), f"{anchor}-found", "What was found", chapter.title)
         + view.drawing(trace)
         + panels
-        + _tables(to_html(view.totals(trace, ROWS)), f"{anchor}-totals", "Totals")
+        + _tables(to_html(view.totals(trace, ROWS)), f"{anchor}-totals", "Totals", chapter.title)
         + f'<div class="charts">{charts}</div>'
     )
 
@@ -60,8 +60,13 @@ def _rest_of(chapter: Chapter, on_top: set[int]) -> Brief:
     return replace(brief, verdict=(*verdict, *counted(rest)), entries=rest, missing=(), incomplete=None)
 
 
-def _tables(html: str, anchor: str, heading: str) -> str:
-    return f'<section id="{anchor}"><h3>{heading}</h3><div class="nbkit-static">{html}</div></section>' if html else ""
+def _tables(html: str, anchor: str, heading: str, title: str) -> str:
+    """Writes tables below a heading; they scroll where room is short, by keys, too."""
+    if not html:
+        return ""
+    name = escape(f"{heading}: {title}")
+    area = f'<div class="nbkit-static" role="region" tabindex="0" aria-label="{name}">{html}</div>'
+    return f'<section id="{anchor}"><h3>{heading}</h3>{area}</section>'
 
 
 def _chart(figure: "Figure", prefix: str) -> str:

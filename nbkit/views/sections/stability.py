@@ -13,7 +13,7 @@ CHECKS = {
     "stride_invariant": "other strides",
 }
 COUNTS = (Column("check"), *columns("same, differs, not tried", "count"))
-OPS = (Column("op"), *columns("calls, differ", "count"), Column("checks"), Column("max ULP", "number"))
+OPS = (Column("op"), *columns("calls, differ", "count"), Column("checks"), Column("of largest element", "number"))
 
 
 def stability_sections(trace: Trace, count: int) -> list[Section]:
@@ -25,7 +25,9 @@ def stability_sections(trace: Trace, count: int) -> list[Section]:
     sections = [Section("Same bits", COUNTS, rows)]
     if len(ops := differing_ops(stability)):
         values = [list(row) for row in ops.head(count).itertuples(index=False)]
-        sections.append(Section("Ops whose bits depend on it", OPS, values, and_more(len(ops), count)))
+        sections.append(
+            Section("Ops whose bits change with batch, threads or strides", OPS, values, and_more(len(ops), count))
+        )
     return sections
 
 
@@ -35,15 +37,15 @@ def _counts(label: str, verdicts: pd.Series) -> list[object]:
 
 
 def differing_ops(stability: pd.DataFrame) -> pd.DataFrame:
-    """Returns a row for each op with calls that differ: calls, how many differ, in which checks, largest ULP."""
+    """Returns a row for each op with calls that differ: calls, how many differ, in which checks, how far."""
     differs = stability[[*CHECKS]].isin(["differs"])
     wrong = stability[differs.any(axis=1)]
     calls = stability["op"].value_counts()
     rows = []
     for op, of in wrong.groupby("op", sort=False):
         found = [label for name, label in CHECKS.items() if differs.loc[of.index, name].any()]
-        rows.append((op, int(calls[op]), len(of), ", ".join(found), float(of["max_ulp"].max())))
-    frame = pd.DataFrame(rows, columns=["op", "calls", "differ", "checks", "max_ulp"])
+        rows.append((op, int(calls[op]), len(of), ", ".join(found), float(of["max_difference_fraction"].max())))
+    frame = pd.DataFrame(rows, columns=["op", "calls", "differ", "checks", "fraction"])
     is_first = frame["checks"].str.startswith(CHECKS["run_to_run"])
     order = frame.assign(rank=~is_first).sort_values(["rank", "differ"], ascending=[True, False], kind="stable")
     return order.drop(columns="rank").reset_index(drop=True)

@@ -87,14 +87,12 @@ def _agreeing(rows: pd.DataFrame, meta: Mapping[str, Any]) -> Iterator[Words]:
         yield (
             f"{known}: the values of {units.count(same)} agree, and of {units.count(other)} only statistics are known.",
         )
-    elif rows.loc[rows["mark"] == "~", "output_error"].notna().any():
-        differ = "1 differs" if other == 1 else f"{units.count(other)} differ or have no known values"
-        yield (f"{differ}; where a difference begins was not found. {known}, and {units.count(same)} agree.",)
     else:
-        yield (
-            f"{units.count(other)} cannot be compared (no values or NaN); no difference found. {known}, and "
-            f"{units.count(same)} agree.",
-        )
+        differ = int((rows["mark"].eq("~") & rows["output_error"].gt(0)).sum())
+        rest = f"{units.count(other - differ)} cannot be compared (no values or NaN)"
+        parts = [f"{units.count(differ)} differ"] * bool(differ) + [rest] * (other > differ)
+        end = "where a difference begins was not found" if differ else "no difference found"
+        yield (f"{' and '.join(parts)}; {end}. {known}, and {units.count(same)} agree.",)
 
 
 def _one_sided(about: Mapping[str, Any]) -> str:

@@ -1,6 +1,6 @@
 """What a summary, a brief and a report say in words of a step's cost: the memory it needs, its FLOPs, its time."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import pandas as pd
 
@@ -14,7 +14,7 @@ from nbkit.trace.trace import Trace
 from nbkit.views.statements.statement import Statement, Words, op_link
 from nbkit.views.summary.names import shown, shown_module
 
-QUESTIONS = ("How much memory", "How much to compute", "How long it would take")
+QUESTIONS = ("How much memory", "How much to compute", "How long it would take", "Values that depend on data")
 LARGEST = 3
 # A module has most of something from this share on.
 MOST = 0.5
@@ -24,13 +24,13 @@ def cost_statements(trace: Trace) -> list[Statement]:
     """Returns the statements of a report, most asked first; none of a step that stopped, whose cost nobody knows."""
     if not has_whole_costs(trace):
         return []
-    answers = zip(QUESTIONS, (_memory(trace), _flops(trace), _time(trace)), strict=True)
+    answers = zip(QUESTIONS, (_memory(trace), _flops(trace), _time(trace), _values(trace)), strict=True)
     return [Statement(question, tuple(words)) for question, of in answers if (words := list(of))]
 
 
 def cost_words(trace: Trace) -> list[Words]:
     """Returns the sentences of a brief; none for what has no costs, or those of a part."""
-    return [*_memory(trace), *_flops(trace), *_time(trace)] if has_whole_costs(trace) else []
+    return [*_memory(trace), *_flops(trace), *_time(trace), *_values(trace)] if has_whole_costs(trace) else []
 
 
 def _memory(trace: Trace) -> Iterator[Words]:
@@ -44,7 +44,7 @@ def _memory(trace: Trace) -> Iterator[Words]:
         size = int(row["allocated_bytes"])
         held = sorted(((int(row[name]), name) for name in STORAGE_KINDS if row.get(name)), reverse=True)[:LARGEST]
         parts = ", ".join(f"{name} {units.data_size(part)} ({units.share(part / size)})" for part, name in held)
-        peak = f"It needs {units.data_size(size)} on {shown(str(row['device']))}"
+        peak = f"It needs {_at_most(trace)}{units.data_size(size)} on {shown(str(row['device']))}"
         made_of = f": {parts}." if parts else "."
         if pd.isna(row["op_id"]):
             yield (f"{peak} from the start{made_of}",)
@@ -76,7 +76,7 @@ def _flops(trace: Trace) -> Iterator[Words]:
     whole = int(by_phase.sum())
     parts = [f"{shown(str(phase))} {units.flops(float(flops))}" for phase, flops in by_phase.items() if flops]
     split = f" ({', '.join(parts)})" if len(parts) > 1 else ""
-    yield (f"It computes {units.flops(whole)}{split}{_dominant(trace) if whole else ''}.",)
+    yield (f"It computes {_at_most(trace)}{units.flops(whole)}{split}{_dominant(trace) if whole else ''}.",)
     unknown = trace.meta.get("unknown_flops") or {}
     if unknown:
         names = ", ".join(shown(str(op)) for op in [*unknown][:LARGEST])
@@ -111,4 +111,29 @@ def _time(trace: Trace) -> Iterator[Words]:
     where = f" on {shown(str(device['name']))}" if device else ""
     phases = costs.groupby("phase", sort=False)["time_us"].sum()
     each = ", ".join(f"{shown(str(phase))} {units.duration(time)}" for phase, time in phases.items() if time)
-    yield (f"Predicted time {units.duration(whole)}{where} ({each}): {parts}.",)
+    yield (f"Predicted time {_at_most(trace)}{units.duration(whole)}{where} ({each}): {parts}.",)
+
+
+def _at_most(trace: Trace) -> str:
+    """Returns what stands before a number that holds a bound."""
+    return "at most " if trace.meta.get("bounded_values") else ""
+
+
+def _values(trace: Trace) -> Iterator[Words]:
+    """Yields how many values that depend on data the count follows, and how many a bound stands for."""
+    computed, bounds = (trace.meta.get(name) or {} for name in ("computed_values", "bounded_values"))
+    if computed:
+        count = sum(computed.values())
+        were = f"{units.counted(count, 'value')} of its data {'was' if count == 1 else 'were'} computed"
+        yield (f"To count it, {were}: {_places(computed)}.",)
+    if bounds:
+        count = sum(bounds.values())
+        rest = f"{'are' if count > 1 else 'is'} counted at the largest: {_places(bounds)}"
+        yield (
+            f"{units.counted(count, 'result')} whose size depends on data {rest}; values='run' takes the true size.",
+        )
+
+
+def _places(counts: Mapping[str, int]) -> str:
+    more = f" and {units.counted(len(counts) - LARGEST, 'more place')}" if len(counts) > LARGEST else ""
+    return ", ".join(shown(place) for place in [*counts][:LARGEST]) + more

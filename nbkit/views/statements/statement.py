@@ -18,6 +18,8 @@ class Link:
 
 
 Words = tuple[str | Link, ...]
+# The anchor of words above a live widget: their links are buttons, which widgets/src/composite/places.js listens to.
+LIVE = ""
 
 
 @dataclass(frozen=True)
@@ -56,13 +58,16 @@ def words_text(words: Words) -> str:
 
 
 def words_html(words: Words, anchor: str | None) -> str:
-    """Writes words as HTML; as text alone where there is no page with widgets to lead to."""
+    """Writes words as HTML; as text alone where there is nothing to lead to: neither a page nor a live widget."""
     if anchor is None:
         return escape(words_text(words))
     return "".join(escape(part) if isinstance(part, str) else _link(part, anchor) for part in words)
 
 
 def _link(part: Link, anchor: str) -> str:
+    if anchor == LIVE:
+        value = "" if part.value is None else f' data-value="{part.value}"'
+        return f'<button type="button" data-widget="{part.widget}"{value}>{escape(part.text)}</button>'
     select = (
         "" if part.value is None else f' data-trace="{anchor}" data-widget="{part.widget}" data-value="{part.value}"'
     )

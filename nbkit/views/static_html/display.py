@@ -44,6 +44,7 @@ def shower(trace: Trace) -> Callable[[], None] | None:
     return partial(_show, trace) if has_live_front_end() else None
 
 
+@in_session
 @one_view()
 def _show(trace: Trace) -> None:
     """Shows the trace as HTML and text, then as its verb's widget."""
@@ -60,4 +61,4 @@ def _show(trace: Trace) -> None:
 
 def in_marimo(trace: Trace) -> Any:
     """Returns what marimo shows of a trace: a new widget, as marimo ends those of a cell that runs again."""
-    return view_of(trace).widget(trace)
+    return view_of(trace).widget(trace)._display_()

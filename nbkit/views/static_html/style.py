@@ -38,6 +38,9 @@ margin:0 0 8px}
 .nbkit-brief code{font-family:ui-monospace,monospace;font-size:.95em;background:none;padding:0;color:inherit;
 white-space:pre-wrap;unicode-bidi:isolate}
 .nbkit-brief .nbkit-aside{opacity:.8}
+.nbkit-brief button{background:none;border:0;color:var(--jp-content-link-color,#0b62c4);cursor:pointer;font:inherit;
+padding:0;text-align:start;text-decoration:underline;text-underline-offset:3px}
+.nbkit-brief li.nbkit-chosen{background:color-mix(in srgb,var(--hint) 14%,transparent)}
 """
 
 

@@ -1,6 +1,9 @@
 """Prepares names to be shown: op, module and source on one line, with nothing that could disturb a page."""
 
+import re
 import unicodedata
+from collections import Counter
+from collections.abc import Sequence
 
 LIMIT = 200
 ROOT = "(root)"
@@ -8,6 +11,12 @@ OUTSIDE = "outside modules"
 # Marks that turn the direction of the text around them, so that a name could make its neighbors unreadable.
 _DIRECTIONS = frozenset("\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\u061c")
 _HIDDEN_KINDS = ("Cc", "Cs", "Zl", "Zp")
+# A file of an installed package; a file at an absolute path in two folders or more.
+_FOLDERS = r"(?:[^/\\\s:'\"]+[/\\])"
+_PACKAGED = re.compile(
+    rf"(?<![\w.~+@-])(?:[A-Za-z]:)?[/\\]?{_FOLDERS}*(?:site|dist)-packages[/\\]([\w.-]+)[/\\]{_FOLDERS}*?([^/\\\s:'\"]+\.py)\b"
+)
+_ABSOLUTE = re.compile(rf"(?<![\w.~…/\\-])(?:[A-Za-z]:)?[/\\]{_FOLDERS}+({_FOLDERS})([^/\\\s:'\"]+\.py)\b")
 
 
 def shown(text: str, limit: int = LIMIT) -> str:
@@ -15,6 +24,26 @@ def shown(text: str, limit: int = LIMIT) -> str:
     if not text.isascii() or not text.isprintable():
         text = "".join(_visible(character) for character in text[: limit + 1])
     return text if len(text) <= limit else f"{text[: limit - 1]}…"
+
+
+def short_paths(text: str) -> str:
+    """Shortens paths of Python files in a text: 'transformers/.../modeling_gpt2.py:549', '.../project/train.py:7'."""
+    if "/" not in text and "\\" not in text:
+        return text
+    text = _PACKAGED.sub(lambda match: _of_package(match[0], match[1], match[2]), text)
+    return _ABSOLUTE.sub(r".../\1\2", text)
+
+
+def _of_package(path: str, package: str, file: str) -> str:
+    is_direct = re.split(r"[/\\]", path)[-2] == package
+    return f"{package}/{file}" if is_direct else f"{package}/.../{file}"
+
+
+def short_sources(sources: Sequence[str]) -> list[str]:
+    """Returns source lines with short paths; those that would read the same stay as they are."""
+    short = [short_paths(source) for source in sources]
+    counts = Counter(short)
+    return [text if counts[text] == 1 else source for text, source in zip(short, sources, strict=True)]
 
 
 def shown_module(model: object, module: object, *, with_model: bool = False) -> str:

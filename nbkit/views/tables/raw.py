@@ -1,15 +1,32 @@
 """Turns cells of a table into JSON values, which the kernel sends and the front end alone formats."""
 
+from dataclasses import replace
 from math import isfinite
 from typing import Any
 
-from nbkit.analysis.query.encoded import Columns
+import pandas as pd
+
+from nbkit.analysis.query.encoded import Columns, TextColumn
 from nbkit.analysis.query.matches import Ids
+from nbkit.schema import TEXT
 from nbkit.units import is_null
+from nbkit.views.summary.names import short_sources
 
 Cell = int | float | str | None
 # The front end cuts texts to 200 characters, and has to see that there are more.
 CELL_CHARACTERS = 201
+# Columns of source lines, whose paths tables shorten; details and frames have them in full.
+SOURCES = ("source", "right_source")
+
+
+def with_short_sources(columns: Columns) -> Columns:
+    """Returns the columns with short paths, by which tables sort, filter and group as they show them."""
+    texts = {
+        name: TextColumn(pd.Series(short_sources(column.values.tolist()), dtype=TEXT), column.codes)
+        for name, column in columns.texts.items()
+        if name in SOURCES
+    }
+    return replace(columns, texts={**columns.texts, **texts})
 
 
 def raw_column(columns: Columns, ids: Ids, name: str) -> list[Cell]:

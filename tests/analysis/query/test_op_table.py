@@ -97,3 +97,11 @@ def test_a_set_of_ops_limits_every_query(ops: Columns) -> None:
     assert matches(ops, Query(), within).ids.tolist() == [1, 5, 6]
     assert matches(ops, Query(backward), within).ids.tolist() == [5, 6]
     assert matches(ops, Query(), np.array([], np.int64)).ids.tolist() == []
+
+
+def test_a_backward_op_stands_at_the_line_of_its_forward_op():
+    backward = {"phase": "backward", "forward_op_id": 0}
+    ops = make_ops({"source": "a.py:1"}, backward, {**backward, "source": "b.py:2"}, {"phase": "backward"})
+    columns = encode(ops, make_tensors(), {"a.py:1": "y = fc(x)"})
+    assert columns.texts["source"].column().fillna("?").tolist() == ["a.py:1", "a.py:1", "b.py:2", "?"]
+    assert columns.texts["source_text"].column().fillna("?").tolist() == ["y = fc(x)", "y = fc(x)", "?", "?"]

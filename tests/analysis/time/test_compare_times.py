@@ -73,7 +73,7 @@ def test_without_repeats_the_noise_is_unknown_and_that_is_said() -> None:
 
 
 def test_few_repeats_are_noted() -> None:
-    note = "5 repeats tell only large differences from noise, and not always; record both runs with 10."
+    note = "Only large changes are reliable with 5 repeats; use -r 10 (repeats=10)."
     assert compare_times(repeated(0, repeats=5), repeated(1))["verdict"].notna().all()
     assert compare_times(repeated(0, repeats=5), repeated(1)).attrs["notes"] == [note]
     assert compare_times(repeated(0), repeated(1)).attrs["notes"] == []
@@ -160,6 +160,7 @@ def test_a_new_and_a_gone_group_are_beyond_noise() -> None:
 def test_a_group_without_any_time_on_one_side_is_judged() -> None:
     left, right = repeated(1), repeated(2)
     left.frames["samples"].loc[left.frames["samples"]["op_id"] == 4, "self_time_us"] = 0.0
+    left.frames["ops"].loc[4, "self_time_us"] = 0.0
     table = compare_times(left, right, by="op")
     assert table.loc[0, ["op", "action", "left_us", "verdict"]].tolist() == ["aten.mm.default", "match", 0.0, "slower"]
     assert (table["verdict"] == "within_noise").sum() == 35
@@ -194,3 +195,13 @@ def test_a_mistyped_choice_names_the_known_ones() -> None:
 
 def test_empty_traces_have_no_rows() -> None:
     assert len(compare_times(timed(), timed())) == 0
+
+
+def test_times_are_those_of_the_ops_the_medians_of_their_calls() -> None:
+    left, right = repeated(1), repeated(2)
+    for by in ("module", "op"):
+        table = compare_times(left, right, by=by)
+        for side, trace in (("left_us", left), ("right_us", right)):
+            assert table[side].sum() == pytest.approx(trace.ops["self_time_us"].sum())
+        assert table["difference_us"].tolist() == pytest.approx((table["right_us"] - table["left_us"]).tolist())
+        assert table["drift_us"].tolist() == pytest.approx((table["difference_us"] - table["change_us"]).tolist())

@@ -2,7 +2,10 @@
 
 import numpy as np
 import pytest
+import torch
+from torch import nn
 
+import nbkit
 from nbkit.analysis.time.roofline import roofline
 from nbkit.errors import OptionError
 from tests.support.fakes import make_ops, make_tensors
@@ -58,3 +61,27 @@ def test_a_call_of_no_time_has_no_rate() -> None:
 def test_a_limit_is_a_number_above_0(limit, value) -> None:
     with pytest.raises(OptionError, match=f"{limit}={value!r} is no number above 0; give one, or None"):
         roofline(make_ops(MM), **{limit: value})
+
+
+def test_shapes_and_dtypes_give_the_bytes_that_opcost_counts_of_the_tensors_themselves() -> None:
+    model = nn.Sequential(nn.Conv2d(3, 8, 3, padding=1), nn.ReLU(), nn.Conv2d(8, 8, 3, stride=2, groups=2))
+    x, left, right = torch.randn(2, 3, 16, 16), torch.randn(2, 6).bfloat16(), torch.randn(6, 4).bfloat16()
+    q, k, v = (torch.randn(1, 2, 8, 4, requires_grad=True) for _ in range(3))
+
+    def step() -> None:
+        model(x).square().sum().backward()
+        nn.functional.scaled_dot_product_attention(q, k, v).square().sum().backward()
+        left @ right
+
+    measured = roofline(nbkit.optime(shapes=True).run(step).ops).groupby("op")["size_bytes"].sum()
+    costs = nbkit.opcost().run(step).costs
+    costs = costs[costs["flops"] > 0]
+    known = costs.assign(bytes=costs["read_bytes"] + costs["written_bytes"]).groupby("op")["bytes"].sum()
+    assert len(known) == 5 and measured.to_dict() == known.to_dict()
+    assert measured["aten.mm.default"] == 2 * (12 + 24 + 8)
+
+
+def test_bytes_that_do_not_follow_from_shapes_are_unknown() -> None:
+    transposed = {"op": "aten.convolution.default", "flops": 64, "arguments": '{"transposed": true}'}
+    rows = make_ops({**transposed, "input_shapes": "[[1, 2, 4], [2, 2, 3]]", "input_dtypes": '["float32", "float32"]'})
+    assert roofline(rows)["size_bytes"].isna().all()

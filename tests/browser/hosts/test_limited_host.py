@@ -84,6 +84,22 @@ def test_a_kernel_that_cannot_answer_is_told_of(page: Page, monkeypatch) -> None
     expect(page.get_by_role("status").first).to_contain_text("The data did not arrive: ")
 
 
+STATIC_VIEW = """name => document.body.append(
+  Object.assign(document.createElement('p'), { className: `nbkit-first ${name}`, textContent: 'static' }))"""
+
+
+@pytest.mark.parametrize("is_whole", [True, False])
+def test_a_static_view_is_hidden_while_its_widget_is_drawn(page: Page, monkeypatch, is_whole) -> None:
+    if not is_whole:
+        monkeypatch.setattr(pieces.Pieces, "_whole", lambda *_: b"damaged")
+    host = LimitedHost(page, FlameGraph(timed_trace()), "flamegraph", has_buffers=is_whole)
+    page.evaluate(STATIC_VIEW, host.widget.static_class)
+    expect(page.get_by_text("9 frames" if is_whole else "The data did not arrive: ").first).to_be_visible()
+    expect(page.get_by_text("static", exact=True)).to_be_visible(visible=not is_whole)
+    page.evaluate("window.cleanUp()")
+    expect(page.get_by_text("static", exact=True)).to_be_visible()
+
+
 def test_the_end_leaves_no_listener(page: Page) -> None:
     LimitedHost(page, flame_and_ops(timed_trace()), "composite", has_buffers=True)
     assert page.evaluate("window.listenerCount()") > 0

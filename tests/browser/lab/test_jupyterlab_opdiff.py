@@ -100,7 +100,7 @@ def test_the_copied_script_prints_the_difference_of_the_row(page: Page, tmp_path
 @pytest.mark.parametrize(("theme", "is_light"), [("JupyterLab Dark", False), ("JupyterLab Light", True)])
 def test_findings_above_the_op_table_follow_the_theme(page: Page, theme: str, is_light: bool) -> None:
     change_theme(page, theme, light=is_light)
-    table = cell(page, 2).locator(".nbkit-static")
+    table = cell(page, 2).locator(".nbkit-composite .nbkit-static")
     expect(table).to_contain_text("aten.log.default")
     for text in (table.locator("td").first, cell(page, 1).locator(".nb-grid").first):
         assert (text.evaluate(BRIGHTNESS) > 0.5) is is_light
@@ -108,7 +108,7 @@ def test_findings_above_the_op_table_follow_the_theme(page: Page, theme: str, is
 
 
 def test_findings_and_op_table_are_in_line(page: Page) -> None:
-    boxes = [cell(page, 2).locator(name).bounding_box() for name in (".nbkit-static", ".nbkit-op-table")]
+    boxes = [cell(page, 2).locator(name).bounding_box() for name in (".nbkit-above", ".nbkit-op-table")]
     assert len({(round(box["x"]), round(box["width"])) for box in boxes if box}) == 1
 
 

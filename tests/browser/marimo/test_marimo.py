@@ -1,6 +1,7 @@
 """A true marimo run: a trace, a widget and a wrapped widget are drawn, linked, and reach the kernel."""
 
 import importlib.util
+import json
 import os
 import subprocess
 import sys
@@ -122,6 +123,23 @@ def test_a_trace_is_its_widget_with_brief_flame_graph_and_table(page: Page) -> N
 def test_a_widget_alone_is_drawn(page: Page) -> None:
     expect(page.locator(".nbkit-flamegraph")).to_have_count(2)
     expect(page.locator(".nbkit-flamegraph").nth(1).get_by_text("9 frames", exact=True)).to_be_visible()
+
+
+def test_a_drawn_widget_stands_in_the_place_of_its_static_view(page: Page) -> None:
+    expect(page.locator(".nbkit-first")).to_have_count(2)  # the third is wrapped by the user
+    for first in page.locator(".nbkit-first").all():
+        expect(first).to_be_hidden()
+
+
+def test_an_exported_notebook_has_statement_and_tables(tmp_path: Path) -> None:
+    (tmp_path / "step.py").write_text(NOTEBOOK)
+    command = [sys.executable, "-m", "marimo", "-y", "export", "ipynb", "step.py", "--include-outputs", "-o", "x.ipynb"]
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    subprocess.run(command, cwd=tmp_path, env=environment, check=True, capture_output=True)
+    cells = json.loads((tmp_path / "x.ipynb").read_text(encoding="utf-8"))["cells"]
+    pages = ["".join(output["data"].get("text/html", "")) for cell in cells for output in cell.get("outputs", ())]
+    tables = [page for page in pages if "<caption>Slowest ops</caption>" in page and "aten.mm.default" in page]
+    assert len(tables) == 2
 
 
 def test_a_selected_frame_limits_the_table_beside_it(page: Page) -> None:

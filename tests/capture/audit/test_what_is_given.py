@@ -14,7 +14,7 @@ from tests.capture.audit.test_wrong_cases import audited, only
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"model": 3}, "model=int is no module; give a torch.nn.Module, or several."),
+        ({"model": 3}, "model must be a module, got int; give a torch.nn.Module, or several."),
         ({"optimizer": "Adam"}, "optimizer=str has no param_groups; give one of torch.optim."),
     ],
 )

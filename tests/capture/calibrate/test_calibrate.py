@@ -70,9 +70,9 @@ def test_a_machine_that_was_not_measured_says_how(cache):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"seconds": -1}, "seconds=-1 is no number from 0 up"),
-        ({"seconds": float("inf")}, "seconds=inf is no number from 0 up"),
-        ({"largest_bytes": "1 MiB"}, "largest_bytes='1 MiB' is no number from 0 up"),
+        ({"seconds": -1}, "seconds must be a number from 0 up, got -1"),
+        ({"seconds": float("inf")}, "seconds must be a number from 0 up, got inf"),
+        ({"largest_bytes": "1 MiB"}, "largest_bytes must be a number from 0 up, got '1 MiB'"),
         ({"largest_bytes": 10}, "No call was measured"),
         ({"device": "quantum"}, "device='quantum' is not on this machine; here are"),
     ],

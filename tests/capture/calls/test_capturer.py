@@ -111,10 +111,10 @@ def test_the_steps_own_results_are_the_same_bits_while_values_are_kept():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"keep": -1}, "keep=-1 is no number of calls; give 0 to keep none, or such as 8"),
-        ({"keep": True}, "keep=True is no number of calls"),
-        ({"keep_bytes": -5}, "keep_bytes=-5 is no size"),
-        ({"keep_bytes": "1M"}, "keep_bytes='1M' is no size; give a number of bytes"),
+        ({"keep": -1}, "keep must be a number of calls, got -1; give 0 to keep none, or such as 8"),
+        ({"keep": True}, "keep must be a number of calls, got True"),
+        ({"keep_bytes": -5}, "keep_bytes must be a size, got -5"),
+        ({"keep_bytes": "1M"}, "keep_bytes must be a size, got '1M'; give a number of bytes"),
     ],
 )
 def test_a_bound_that_is_none_is_refused_before_anything_runs(options, message):

@@ -78,7 +78,7 @@ def test_products_run_in_tf32_where_the_user_allows_it():
     [
         ("H10", r"The device 'H10' is not known .*; did you mean 'H100'"),
         ("tpu", r"The device 'tpu' is not known .*; known are A100 40GB, .*, this machine\."),
-        (7, r"device=7 is no device; give a name such as 'H100'"),
+        (7, r"device must be a device, got 7; give a name such as 'H100'"),
         (torch.device("cpu"), r"is no device; give a name"),
     ],
 )

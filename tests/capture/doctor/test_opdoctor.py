@@ -177,7 +177,7 @@ def test_a_recording_is_made_once():
     [
         (lambda: nbkit.opdoctor(repeats=-1), "repeats=-1 is not a count; give a whole number from 0 up."),
         (lambda: nbkit.opdoctor(warmup=1.5), "warmup=1.5 is not a count; give a whole number from 0 up."),
-        (lambda: nbkit.opdoctor(model=3), "model=int is no module"),
+        (lambda: nbkit.opdoctor(model=3), "model must be a module, got int"),
         (lambda: nbkit.opdoctor(optimizer=3), "optimizer=int has no param_groups"),
         (lambda: nbkit.opdoctor(device="gpu"), "device='gpu' is not known"),
         (lambda: nbkit.opdoctor().run(3), "run() calls the step itself, and this is a int"),

@@ -271,9 +271,9 @@ def test_a_target_that_is_no_function_is_one_sentence(target, sentence):
     ("options", "sentence"),
     [
         ({"recorder": nbkit.optrace()}, "makes no recorders; give what makes one for each call"),
-        ({"recorder": nbkit.optrace, "when": 3}, "when=3 is no function of a call's arguments"),
-        ({"recorder": nbkit.optrace, "limit": 0}, "limit=0 is no number of calls above 0"),
-        ({"recorder": nbkit.optrace, "limit": True}, "limit=True is no number of calls above 0"),
+        ({"recorder": nbkit.optrace, "when": 3}, "when must be a function of a call's arguments, got 3"),
+        ({"recorder": nbkit.optrace, "limit": 0}, "limit must be a number of calls above 0, got 0"),
+        ({"recorder": nbkit.optrace, "limit": True}, "limit must be a number of calls above 0, got True"),
     ],
 )
 def test_another_bad_option_is_one_sentence(options, sentence):

@@ -57,3 +57,11 @@ def test_module_and_line_of_the_first_op_are_told():
     )
     assert (inside.op, inside.module, inside.source_text) == ("aten.addmm.default", "0", "model(torch.ones(2, 4))")
     assert made.shape == (6, 4)
+
+
+def test_the_inf_that_hides_in_a_mask_is_no_value_of_a_batch():
+    scores = torch.ones(2, 2, requires_grad=True)
+    hidden = torch.tensor([[0.5, -torch.inf], [0.0, -3.0]])
+    assert looks(lambda: (scores + hidden).softmax(-1)) == [("aten.add.Tensor", (2, 2), (0.5, 3.0))]
+    assert looks(lambda: scores + hidden.neg())[-1][2] == (torch.inf, 3.0)
+    assert looks(lambda: scores @ hidden)[-1][2] == (torch.inf, 3.0)

@@ -2,6 +2,7 @@
 
 import pytest
 
+from nbkit.capture.watch.rerun import Rerun
 from nbkit.command_line.audit_session import WatchedSteps
 from nbkit.errors import OptionError
 
@@ -41,3 +42,33 @@ def test_why_no_step_could_be_watched_is_said(nbkit, script, capsys, monkeypatch
     assert nbkit("audit", "script.py", "--step", "step") == 2
     out, err = capsys.readouterr()
     assert (out, err.splitlines()[0]) == ("ran\n", "nbkit: A profiler is running.")
+
+
+def test_ctrl_c_while_steps_run_again_keeps_what_is_known(nbkit, folder, capsys, monkeypatch):
+    (folder / "train.py").write_text(SCRIPT_OF_MANY)
+
+    def interrupted(*arguments):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Rerun, "_anomalous", interrupted)
+    assert nbkit("audit", "train.py", "--step", "step") == 130
+    out, err = capsys.readouterr()
+    assert "Incomplete: Interrupted: 3 of 5 steps looked into." in out
+    assert "The loss is NaN from step 8 on" in out
+    assert "Traceback" not in err
+
+
+SCRIPT_OF_MANY = """
+import torch
+net = torch.nn.Linear(2, 1)
+optimizer = torch.optim.SGD(net.parameters(), 0.01)
+
+def step(scale):
+    optimizer.zero_grad()
+    loss = net(torch.ones(4, 2)).pow(2).mean() * scale
+    loss.backward()
+    optimizer.step()
+
+for number in range(20):
+    step(float("nan") if number >= 8 else 1.0)
+"""

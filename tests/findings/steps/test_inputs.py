@@ -45,3 +45,9 @@ def test_inputs_are_matched_by_op_line_and_order():
     assert len(said([data(1000.0), data(10.0)], usual)) == 1
     assert said([data(1e6, source="other.py:1")], usual) == []
     assert said([data(1e6)], [data(0.0)]) == []  # of nothing everything is a multiple
+
+
+def test_what_is_infinite_in_a_usual_step_is_not_unusual():
+    inf = float("inf")
+    assert said([data(inf, 1.0)], [data(inf, inf)]) == []
+    assert len(said([data(inf, 1.0)], [data(3.0, 1.0)])) == 1

@@ -42,4 +42,4 @@ def tensor(op_id, role, number, **columns):
 def audit(*rows, ops=(), **facts):
     backward = [op(0, "aten.mm.default", "backward"), *ops]
     frames = OPS.frame(backward), TENSORS.frame(), MODULES.frame()
-    return Audit(parameters(*rows), *frames, texts={}, modes={}, **{"steps": 1, **facts})
+    return Audit(parameters(*rows), *frames, texts={}, **{"modes": {}, "steps": 1, **facts})

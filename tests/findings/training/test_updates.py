@@ -18,13 +18,26 @@ def told(*rows: dict[str, Any], **facts: Any) -> list[tuple[str, str, str]]:
 
 
 def test_what_no_optimizer_holds_is_named_in_the_number_that_it_has():
-    assert told(OUTSIDE, {}, {}) == [
-        ("warning", "No optimizer holds b.w0, which gets a gradient and never moves", NOT_HELD)
-    ]
+    assert told(OUTSIDE, {}, {}) == [("warning", "b.w0 gets a gradient but is in no optimizer", NOT_HELD)]
     assert told(OUTSIDE, OUTSIDE, {}, {}) == [
-        ("warning", "No optimizer holds b (2 tensors), which get gradients and never move", NOT_HELD)
+        ("warning", "b (2 tensors) get gradients but are in no optimizer", NOT_HELD)
     ]
     assert told(OUTSIDE, OUTSIDE, {})[0][0] == "hint"  # held are fewer than not
+
+
+def test_a_layer_on_its_own_that_no_optimizer_holds_is_a_warning():
+    head = {**OUTSIDE, "model": "Linear", "module": ""}
+    once = {("Linear", "", 0): True}
+    assert told(head, head, {}, {}, modes=once) == [
+        ("warning", "2 parameters of Linear get gradients but are in no optimizer", NOT_HELD)
+    ]
+    assert told(head, head, {}, modes=once)[0][0] == "hint"  # larger than what is trained
+    assert told(head, head, {}, {}, modes={("Linear", "", 0): False})[0][0] == "hint"  # fixed: in eval mode
+    twice = {("Linear", "", 0): True, ("Linear", "", 1): True}  # for a result and for what it is compared with
+    assert told(head, head, {}, {}, modes=twice)[0][0] == "hint"
+    assert told(head, head, {}, {}, modes=twice, steps=2)[0][0] == "warning"
+    inside = {("Net", "b", 0): False}
+    assert told(OUTSIDE, {}, modes=inside)[0][0] == "hint"
 
 
 def test_an_optimizer_of_another_copy_of_the_model_is_told():
@@ -32,7 +45,7 @@ def test_an_optimizer_of_another_copy_of_the_model_is_told():
     why = "; the optimizer steps, but none of its own parameters gets a gradient"
     assert told(OUTSIDE, held, idle_steps=1)[0] == (
         "warning",
-        f"No optimizer holds b.w0, which gets a gradient and never moves{why}",
+        f"b.w0 gets a gradient but is in no optimizer{why}",
         OTHER_MODEL,
     )
     assert told(OUTSIDE, {}, steps=2, idle_steps=1)[0][2] == NOT_HELD
@@ -40,7 +53,7 @@ def test_an_optimizer_of_another_copy_of_the_model_is_told():
 
 def test_a_model_that_another_calls_without_holding_it_is_told():
     why = "; another model calls it without holding it in an attribute"
-    message = f"No optimizer holds all 2 parameters of Part, which get gradients and never move{why}"
+    message = f"2 parameters of Part get gradients but are in no optimizer{why}"
     part = {**OUTSIDE, "model": "Part"}
     assert told(part, part, {}, inner=frozenset({"Part"})) == [("warning", message, INNER)]
     assert told(part, part, {}, inner=frozenset({"Net"}))[0][0] == "hint"

@@ -58,7 +58,7 @@ def test_a_cell_of_views_says_why_nothing_was_compared(kernel):
         ("--sample x", "argument --sample: 'x' is not a number; write it in digits, such as 8 or 0.5."),
         ("--max-bytes 1G", "argument --max-bytes: '1G' is not a whole number; write it in digits"),
         ("--threshold x", "argument --threshold: 'x' is not a number; write it in digits, such as 8 or 0.5."),
-        ("--keep -1", "keep=-1 is no number of calls"),
+        ("--keep -1", "keep must be a number of calls, got -1"),
     ],
 )
 def test_a_bad_option_fails_the_cell_before_it_runs(kernel, options, message):

@@ -140,6 +140,24 @@ def test_compared_tensors_are_counted_without_those_that_were_skipped():
     assert told(brief_of(compared((2, "skipped", np.nan)))) == ["Not compared: no tensor was compared."]
 
 
+def test_fewer_bits_than_the_dtype_has_are_told_though_they_are_no_error():
+    trace = compared((1, "ok", 1.0), (2, "reduced", 69.2), (3, "ok", 1.0))
+    trace.frames["diffs"]["message"] = [
+        None,
+        "as exact as one running sum in float32 of 9 numbers is, and no more",
+        None,
+    ]
+    assert told(brief_of(trace)) == [
+        "Nothing wrong found.",
+        "3 compared tensors: 2 are as near to cpu:float64 as rounding allows. 1 result has less precision than the "
+        "dtype (reduced): aten.mm.default, 69.2x the rounding error; not counted as an error: as exact as one running "
+        "sum in float32 of 9 numbers is, and no more.",
+    ]
+    two = compared((1, "reduced", 3.0), (2, "reduced", 9.0))
+    assert "2 results have less precision than the dtype (reduced): aten.mm.default, 9x the" in result("opdiff", two)
+    assert "9x the rounding error and 1 other; not counted as an error." in result("opdiff", two)
+
+
 def test_a_timing_answers_where_the_time_goes_and_does_not_say_that_the_step_is_right():
     brief = brief_of(small_trace(verb="optime"))
     (sentence,) = told(brief)
@@ -157,7 +175,7 @@ def with_counts(nan: list[int], inf: list[int]) -> Brief:
 def test_values_that_were_read_are_judged_by_their_nan_and_inf():
     found = with_counts([0, 0, 7], [0, 2, 2])
     assert (found.tone, told(found)) == ("bad", [
-        "1 of 3 results hold NaN, first that of aten.sum.default outside modules, forward (train.py:9).",
+        "1 of 3 results holds NaN, first that of aten.sum.default outside modules, forward (train.py:9).",
         "2 of 3 results hold Inf, first that of aten.relu.default in (root), forward (train.py:8).",
     ])  # fmt: skip
     links = [part for words in found.verdict for part in words if isinstance(part, Link)]

@@ -31,7 +31,7 @@ def test_rows_carry_raw_cells_the_worst_first() -> None:
     rows = ({"noise_ratio": 1.0}, {"status": "mismatch", "noise_ratio": 100.0, "module": "", "message": "worst at [0]"})
     answer = ask(DiffSource(trace_of(*rows)), "rows")
     assert (answer["id"], answer["matched"], answer["amount"], answer["largest"]) == ("view-1", 2, 1, 100)
-    assert answer["columns"][:4] == ["rank", "op", "status", "noise_ratio"]
+    assert answer["columns"][:4] == ["rank", "op", "noise_ratio", "status"]
     assert answer["rows"][0][:6] == [1, 0, 1, "aten.mm.default", "mismatch", 100]
     assert answer["rows"][1][:6] == [0, 0, 2, "aten.mm.default", "ok", 1]
     assert answer["rows"][0][answer["columns"].index("module") + 2] == ""

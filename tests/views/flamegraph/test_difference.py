@@ -69,7 +69,7 @@ def test_layers_are_one_where_the_same_ones_are_alike_on_both_sides() -> None:
 
 def test_notes_are_those_of_the_comparison() -> None:
     (note,) = difference(nested(2, repeats=5), nested(1, repeats=5))["notes"]
-    assert note.startswith("5 repeats tell only large differences from noise")
+    assert note.startswith("Only large changes are reliable with 5 repeats")
 
 
 def test_without_repeats_of_both_nothing_is_judged() -> None:

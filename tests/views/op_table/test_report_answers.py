@@ -13,9 +13,9 @@ from nbkit.views.op_table.report_data import all_modules, op_data
 from nbkit.views.op_table.source import OpSource
 from nbkit.views.panels.rounded import rounded
 from nbkit.views.tables.pages import PAGE_MODULES
-from tests.support.fakes import fake_trace, make_ops, make_trace, small_trace, timed_trace
+from tests.support.fakes import fake_trace, make_ops, make_trace, repeated_trace, small_trace, timed_trace
 from tests.views.report.both_sides import as_sent, in_the_page
-from tests.views.report.questions import comparable, questions, rows
+from tests.views.report.questions import comparable, questions, rows, times
 from tests.views.report.traces import hostile_trace, whole_times, without_levels
 
 
@@ -34,6 +34,7 @@ def recorded(verb: Callable[[], nbkit.Trace] = nbkit.optrace) -> Trace:
 TRACES: dict[str, Callable[[], Trace]] = {
     "small": small_trace,
     "timed": timed_trace,
+    "repeated": repeated_trace,
     "many": lambda: fake_trace(3000),
     "hostile": hostile_trace,
     "whole times": whole_times,
@@ -53,7 +54,7 @@ TRACES: dict[str, Callable[[], Trace]] = {
 def test_every_answer_is_that_of_the_notebook(name: str, tmp_path: Path) -> None:
     trace = TRACES[name]()
     source = OpSource(rounded(trace))
-    asked = list(questions(source))
+    asked = [*questions(source), *(times(source) if "self_fraction" in source.columns.numbers else ())]
     answers = in_the_page("op", op_data(trace), asked, tmp_path)
     for question, answer in zip(asked, answers, strict=True):
         assert comparable(answer) == comparable(as_sent(source.answer(question))), question

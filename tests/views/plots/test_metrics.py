@@ -1,5 +1,8 @@
 """The chart of training metrics, live and still."""
 
+import pytest
+
+from nbkit.errors import OptionError
 from nbkit.schema import METRICS
 from nbkit.trace.trace import Trace
 from nbkit.views.plots import draw_metrics, plot_metrics
@@ -41,6 +44,8 @@ def test_more_metrics_than_fit_are_said_to_be_left_out() -> None:
     assert draw_metrics(trace).axes[0].get_title(loc="left") == "Training metrics, 6 of 9"
 
 
-def test_without_metrics_the_charts_are_empty() -> None:
+def test_a_trace_without_metrics_says_so() -> None:
     trace = Trace({}, {"verb": "opgraph"})
-    assert (len(plot_metrics(trace).data), len(draw_metrics(trace).axes[0].lines)) == (0, 0)
+    with pytest.raises(OptionError, match="^This trace has no metrics; traces of OneFlow logs have, and an audit has"):
+        plot_metrics(trace)
+    assert len(draw_metrics(trace).axes[0].lines) == 0

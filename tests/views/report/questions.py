@@ -14,6 +14,7 @@ TEXT = (
     {"op": "equals", "value": "", "not": True},
     {"op": "null"},
 )
+PHASES = ["forward_us", "backward_us", "median_us"]
 NUMBER = ({"op": "above", "value": 1}, {"op": "at_most", "value": 999.5}, {"op": "null"})
 
 
@@ -45,12 +46,38 @@ def groups(source: TableSource) -> Iterator[Message]:
         group = {"by": [name, "op"], "totals": totals, "spread": source.bar, "among": ["op"], "open": [0, 1, 10**6]}
         query = {"group": group, "sort": [{"column": numbers[place % len(numbers)], "descending": bool(place % 2)}]}
         yield {"kind": "rows", "id": "g", "query": query, "offset": 0, "limit": 40}
+        few = [{"any": [{"column": name, "op": "at_least", "value": 1.0} for name in ("calls", numbers[0])]}]
+        few += [
+            {"column": numbers[place % len(numbers)], "op": "at_least", "value": 1.0},
+            {"column": "op", "op": "null", "not": True},
+        ]
+        yield {"kind": "rows", "id": "g", "query": {**query, "predicates": few}, "offset": 0, "limit": 40}
         each = {"by": [name], "totals": totals, "spread": source.bar, "each": ["model", "module"]}
         query = {"group": each, "sort": [{"column": ("median", "calls", "max")[place % 3]}], "predicates": []}
         yield {"kind": "rows", "id": "g", "query": query, "offset": place % 3, "limit": 40}
         yield {"kind": "profile", "id": "g", "query": query}
         if len(source.columns):
             yield {"kind": "position", "id": "g", "query": query, source.key: len(source.columns) - 1}
+
+
+def times(source: TableSource) -> Iterator[Message]:
+    """Groups of the op table as its menu makes them, and of these the ones of a time that the group has."""
+    hows = {"self_time_us": "sum", "total_time_us": "outer", "self_fraction": "sum", "iqr_us": "iqr", "min_us": "least"}
+    hows["median_us"] = "middle"
+    totals = {**hows, "forward_us": "sum", "backward_us": "sum"}
+    for by in (["op"], ["location", "model"], ["source"]):
+        group = {
+            "by": by,
+            "totals": totals,
+            "spread": "self_time_us",
+            "only": PHASES,
+            "open": [2],
+        }
+        for name in ("self_time_us", "self_fraction"):
+            predicates = [{"column": name, "op": "above", "value": 5.0 if name == "self_time_us" else 0.1}]
+            query = {"group": group, "predicates": predicates, "sort": [{"column": "total_time_us"}]}
+            yield {"kind": "rows", "id": "t", "query": query, "offset": 0, "limit": 40}
+            yield {"kind": "profile", "id": "t", "query": query}
 
 
 def rows(predicates: list[Message], *sort: str, descending: bool = False) -> Message:

@@ -70,8 +70,13 @@ def test_a_difference_on_one_side_only_and_without_a_kind() -> None:
 def test_differences_whose_beginning_is_not_known() -> None:
     trace = aligned_trace(first_divergence=None)
     assert said(trace) == [
-        "12 differ or have no known values; where a difference begins was not found. 30 of 35 results correspond, and "
-        "18 agree."
+        "11 differ and 1 cannot be compared (no values or NaN); where a difference begins was not found. 30 of 35 "
+        "results correspond, and 18 agree."
+    ]
+    rows = trace.frames["alignment"]
+    trace.frames["alignment"] = rows.assign(output_error=rows["output_error"].where(rows["mark"] != "~"))
+    assert said(trace) == [
+        "12 cannot be compared (no values or NaN); no difference found. 30 of 35 results correspond, and 18 agree."
     ]
     assert alignment_tone(trace) == ""
 

@@ -92,7 +92,7 @@ def test_times_of_the_step_on_shapes_are_nowhere() -> None:
 @pytest.fixture(scope="module")
 def stopped() -> nbkit.Trace:
     """A step that ends at a branch on values that no tensor from outside decides."""
-    with pytest.raises(nbkit.CostError), nbkit.opcost(name="a branch") as trace:
+    with pytest.raises(nbkit.CostError), nbkit.opcost(values="bound", name="a branch") as trace:
         weight = torch.randn(16, 16, requires_grad=True)
         assert weight.mm(weight).sum() > 0
     return trace

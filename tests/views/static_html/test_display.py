@@ -5,6 +5,8 @@ import json
 import subprocess
 import sys
 import weakref
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from IPython.core.interactiveshell import InteractiveShell
@@ -13,6 +15,7 @@ from nbconvert.exporters import HTMLExporter
 import nbkit.verbs.registry
 from nbkit.schema import REPLACED
 from nbkit.trace.trace import Trace
+from nbkit.views.live import outputs
 from nbkit.views.static_html import display
 from nbkit.views.static_html.mimebundle import WIDGET_VIEW
 from nbkit.views.static_html.view import VIEWS
@@ -32,21 +35,46 @@ assert not slow, slow
 """
 
 
+@pytest.fixture
+def published(monkeypatch) -> list[Any]:
+    """What a kernel's cell shows: the data of each output."""
+    data: list[Any] = []
+    publisher = SimpleNamespace(publish=lambda bundle, metadata=None: data.append(bundle))
+    monkeypatch.setattr(outputs, "shell", lambda: SimpleNamespace(display_pub=publisher))
+    monkeypatch.setattr(outputs, "cell_of_run", lambda: (None, ""))
+    monkeypatch.setattr(display, "has_live_front_end", lambda: True)
+    return data
+
+
 @pytest.mark.cold
 def test_without_a_kernel_the_twins_are_shown_and_nothing_slow_is_imported() -> None:
     done = subprocess.run([sys.executable, "-c", CHECK], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
 
 
-def test_under_a_kernel_the_view_of_one_widget_comes_with_its_twins(monkeypatch) -> None:
-    monkeypatch.setattr(display, "has_live_front_end", lambda: True)
+def test_under_a_kernel_static_view_and_widget_are_two_outputs(published) -> None:
     trace = small_trace()
-    bundle, _ = display.mimebundle(trace)
-    assert sorted(bundle) == [WIDGET_VIEW, display.BRIEF, "text/html", "text/markdown", "text/plain"]
-    model = display._WIDGETS[trace].model_id
-    assert bundle[WIDGET_VIEW] == {"version_major": 2, "version_minor": 1, "model_id": model}
-    assert display.mimebundle(trace)[0][WIDGET_VIEW] == bundle[WIDGET_VIEW]
-    assert display.mimebundle(small_trace())[0][WIDGET_VIEW] != bundle[WIDGET_VIEW]
+    trace._ipython_display_()
+    first, second = published
+    model = display._WIDGETS[trace]().model_id
+    assert sorted(first) == [display.BRIEF, "text/html", "text/markdown", "text/plain"]
+    assert second == {WIDGET_VIEW: {"version_major": 2, "version_minor": 1, "model_id": model}, "text/plain": ""}
+
+
+def test_a_trace_has_one_widget_however_often_it_is_shown(published) -> None:
+    trace = small_trace()
+    for each in (trace, trace, small_trace()):
+        each._ipython_display_()
+    models = [bundle[WIDGET_VIEW]["model_id"] for bundle in published[1::2]]
+    assert models[0] == models[1] != models[2]
+
+
+def test_the_static_view_bears_the_class_that_its_widget_hides(published) -> None:
+    trace = small_trace()
+    trace._ipython_display_()
+    name = display._WIDGETS[trace]().static_class
+    assert published[0]["text/html"].startswith(f'<div class="nbkit-first {name}"><style>')
+    assert display._WIDGETS[trace]().get_state()["static_class"] == name
 
 
 def test_twins_are_the_summary_and_the_static_table() -> None:
@@ -72,11 +100,11 @@ def test_a_terminal_shows_the_text_and_a_page_the_html() -> None:
     assert first == "text/html"
 
 
-def test_an_optime_trace_shows_flamegraph_and_op_table_linked(monkeypatch) -> None:
-    monkeypatch.setattr(display, "has_live_front_end", lambda: True)
+def test_an_optime_trace_shows_flamegraph_and_op_table_linked(published) -> None:
     trace = timed_trace()
-    view = display.mimebundle(trace)[0][WIDGET_VIEW]
-    widget = display._WIDGETS[trace]
+    trace._ipython_display_()
+    view = published[1][WIDGET_VIEW]
+    widget = display._WIDGETS[trace]()
     assert "100 µs per step (median of 5 runs, IQR 4.00 µs): " in widget.html
     assert view["model_id"] == widget.model_id
     flame, table = widget.models
@@ -84,10 +112,9 @@ def test_an_optime_trace_shows_flamegraph_and_op_table_linked(monkeypatch) -> No
     assert table.selected_op_id == 2
 
 
-def test_widgets_do_not_keep_a_trace_alive(monkeypatch) -> None:
-    monkeypatch.setattr(display, "has_live_front_end", lambda: True)
+def test_widgets_do_not_keep_a_trace_alive(published) -> None:
     trace = timed_trace()
-    display.mimebundle(trace)
+    trace._ipython_display_()
     gone = weakref.ref(trace)
     del trace
     gc.collect()

@@ -23,18 +23,17 @@ Bundle = dict[str, Any]
 
 
 @pytest.fixture(scope="module")
-def shown() -> Iterator[Callable[[str], Bundle]]:
-    """What a reader's front end gets of the value of a cell."""
+def shown() -> Iterator[Callable[[str], list[Bundle]]]:
+    """What a reader's front end gets of the value of a cell: the data of each output."""
     manager, client = start_new_kernel(cwd=str(ROOT))
     client.execute_interactive(SET_UP, timeout=60)
 
-    def bundle(expression: str) -> Bundle:
+    def bundles(expression: str) -> list[Bundle]:
         found: list[Bundle] = []
         client.execute_interactive(expression, timeout=60, output_hook=lambda each: found.append(each["content"]))
-        (data,) = [each["data"] for each in found if "data" in each and "metadata" in each]
-        return data
+        return [each["data"] for each in found if "data" in each and "metadata" in each]
 
-    yield bundle
+    yield bundles
     client.stop_channels()
     manager.shutdown_kernel(now=True)
 
@@ -50,8 +49,10 @@ def test_without_a_kernel_nobody_uses_widgets_and_nothing_is_headless():
 
 
 @pytest.mark.parametrize("expression", SHOWN)
-def test_a_reader_gets_the_widget_with_its_twins(shown, expression):
-    assert shown(expression).keys() == {WIDGET_VIEW, *twins(expression)}
+def test_a_reader_gets_the_twins_and_then_the_widget(shown, expression):
+    first, second = shown(expression)
+    assert first.keys() == twins(expression)
+    assert (second.keys(), second["text/plain"]) == ({WIDGET_VIEW, "text/plain"}, "")
 
 
 def test_a_file_gets_the_twins_alone_unless_in_a_box():
@@ -62,11 +63,11 @@ def test_a_file_gets_the_twins_alone_unless_in_a_box():
 
 
 def test_no_port_is_opened_for_what_is_shown(shown):
-    before = int(shown(LISTENING)["text/plain"])
+    before = int(shown(LISTENING)[0]["text/plain"])
     assert before > 0  # the kernel's own
     for expression in SHOWN:
         shown(expression)
-    assert int(shown(LISTENING)["text/plain"]) == before
+    assert int(shown(LISTENING)[0]["text/plain"]) == before
 
 
 @pytest.mark.parametrize("name", ["op_table", "flamegraph", "diff_table"])

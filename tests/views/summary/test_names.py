@@ -1,6 +1,8 @@
 """Names on one line, with nothing hidden in them."""
 
-from nbkit.views.summary.names import shown, shown_module
+import pytest
+
+from nbkit.views.summary.names import short_paths, short_sources, shown, shown_module
 
 
 def test_invisible_characters_are_escaped() -> None:
@@ -28,3 +30,25 @@ def test_marks_that_cannot_be_seen_are_escaped_between_other_letters() -> None:
     assert shown("é\u00a0\U0001f600") == "é\u00a0\U0001f600"
     assert shown("x" * 10, 10) == "x" * 10
     assert shown("é" * 11, 10) == "é" * 9 + "…"
+
+
+@pytest.mark.parametrize(
+    ("source", "short"),
+    [
+        ("/venv/lib/site-packages/transformers/models/gpt2/modeling_gpt2.py:9", "transformers/.../modeling_gpt2.py:9"),
+        ("site-packages/einops/einops.py:12", "einops/einops.py:12"),
+        ("/home/ada/project/models/net.py:35", ".../models/net.py:35"),
+        ("models/net.py:35", "models/net.py:35"),
+        ("Cell In[3], line 5", "Cell In[3], line 5"),
+        ("a share of 3/4 in /a/b/c/net.py:3, 2/s", "a share of 3/4 in .../c/net.py:3, 2/s"),
+        (r"C:\Users\ada\Lib\site-packages\einops\parts\ops.py:3", "einops/.../ops.py:3"),
+    ],
+)
+def test_paths_are_cut_on_the_left(source: str, short: str) -> None:
+    assert short_paths(source) == short
+
+
+def test_lines_that_would_read_the_same_stay_as_they_are() -> None:
+    assert short_sources(["/a/b/c/net.py:1", "/x/b/c/net.py:1", "/x/b/c/net.py:2"]) == [
+        "/a/b/c/net.py:1", "/x/b/c/net.py:1", ".../c/net.py:2",
+    ]  # fmt: skip

@@ -7,6 +7,7 @@ import opTable from "../op_table/op_table.js";
 import { h } from "../shared/dom.js";
 import { inPlace } from "../live/in_place.js";
 import { partModel } from "./part_model.js";
+import { linkPlaces } from "./places.js";
 
 /** The widgets by the names of their bundles. @type {Record<string, {render: Function}>} */
 const WIDGETS = { diff_table: diffTable, flamegraph, graph, op_table: opTable };
@@ -25,9 +26,11 @@ async function render({ model, el }) {
   model.on("change:html", renew);
   // A part measures the width that it has.
   el.append(root);
+  const unlink = linkPlaces(model, above, parts);
   const ends = await Promise.all(parts.map((/** @type {any} */ { name, element }) => WIDGETS[name].render({ model: partModel(model, name), el: element })));
   return () => {
     model.off("change:html", renew);
+    unlink();
     for (const end of ends) end?.();
     root.remove();
   };

@@ -19,7 +19,7 @@ function tools(view) {
   const { choices, labels, scales, first = null, words = WORDS } = view.overview;
   return new DiffTools({
     choices, labels, scales, first, search: words.search, query: () => view.state, onChange: (change) => view.change(change), onClear: () => view.clear(),
-    onToggleTree: () => view.toggleTree(view.tree.element.hidden), onGo: (row) => view.selection.go(row),
+    onToggleTree: () => view.chooseTree(), onGo: (row) => view.selection.go(row),
   });
 }
 

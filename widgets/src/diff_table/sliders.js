@@ -10,7 +10,8 @@ export class Sliders {
   /** @param {{scales: import("./spread.js").Spread[], onChange: (name: string, least: number | null) => void}} options */
   constructor({ scales, onChange }) {
     this.sliders = scales.map((scale) => slider(scale, onChange));
-    this.element = h("div", { class: "nb-sliders", role: "group", "aria-label": "Least value of a metric" }, ...this.sliders.map(({ element }) => element));
+    const group = h("div", { role: "group", "aria-label": "Least value of a metric" }, ...this.sliders.map(({ element }) => element));
+    this.element = h("details", { class: "nb-sliders" }, h("summary", {}, "Least values"), group);
     this.element.hidden = !scales.length;
   }
 

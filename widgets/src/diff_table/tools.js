@@ -41,6 +41,11 @@ export class DiffTools {
     this.clearButton.hidden = !isFiltered;
   }
 
+  /** @param {boolean} isWide */
+  place(isWide) {
+    this.sliders.element.open = isWide;
+  }
+
   /** @param {boolean} isOpen */
   showTree(isOpen) {
     this.treeButton.setAttribute("aria-expanded", String(isOpen));

@@ -13,7 +13,8 @@ const TEXT = 500;
 const FIELDS = [
   ["module", "module", "text"], ["model", "model", "text"], ["class", "class", "text"], ["call of the module", "module_call", "whole"],
   ["level", "level", "text"], ["phase", "phase", "text"], ["step", "step", "whole"],
-  ["self time", "self_time_us", "time"], ["total time", "total_time_us", "time"], ["start", "start_us", "time"],
+  ["self time", "self_time_us", "time"], ["share of the step", "self_fraction", "share"],
+  ["IQR of the runs", "iqr_us", "time"], ["min of the runs", "min_us", "time"], ["slow runs", "slow_runs", "text"], ["total time", "total_time_us", "time"], ["start", "start_us", "time"],
   ["self device time", "self_device_time_us", "time"], ["total device time", "total_device_time_us", "time"],
   ["FLOPs", "flops", "flops"], ["bytes moved", "size_bytes", "bytes"], ["process group", "group", "text"], ["input shapes", "input_shapes", "text"],
   ["device", "device", "text"], ["stream", "stream", "whole"], ["thread", "thread", "whole"], ["source", "source", "text"], ["line", "source_text", "text"],

@@ -14,7 +14,7 @@ function tools(view) {
   const phases = view.overview.phases.map((/** @type {any} */ { phase }) => phase);
   return new Tools({
     levels: view.overview.levels, phases, onChange: (change) => view.change(change), onClear: () => view.clear(),
-    onToggleTree: () => view.toggleTree(view.tree.element.hidden),
+    onToggleTree: () => view.chooseTree(),
     // The button goes away: the focus would be nowhere.
     onShowAll: () => (view.showAll(), view.grid.activeCell()?.focus({ preventScroll: true })),
   });

@@ -4,22 +4,29 @@ import * as table from "../table/query/query.js";
 
 /** @typedef {import("../table/query/query.js").State & {level: string, phase: string}} OpState */
 
-/** @type {Record<string, "sum">} */
-const TOTALS = { self_time_us: "sum", self_device_time_us: "sum", flops: "sum", size_bytes: "sum" };
+/** @type {import("../table/query/grouping.js").Grouping["totals"]} */
+const TOTALS = {
+  self_time_us: "sum", self_fraction: "sum", median_us: "middle", iqr_us: "iqr", min_us: "least", total_time_us: "outer", self_device_time_us: "sum", total_device_time_us: "outer",
+  flops: "sum", size_bytes: "sum", forward_us: "sum", backward_us: "sum",
+};
+/** Of groups alone: the median of what their calls take together in a run, which is no sum of medians. */
+const RUNS = ["median_us"];
+/** Of what has a forward and a backward pass, the self time in each, too. */
+const PHASES = ["forward_us", "backward_us", ...RUNS];
 const SLOWEST = [{ column: "self_time_us", descending: true }];
 
-/** @param {string} label @param {string[]} by @param {{each?: string[]}} [more] @returns {import("../table/query/grouping.js").Way} */
+/** @param {string} label @param {string[]} by @param {{each?: string[], only?: string[]}} [more] @returns {import("../table/query/grouping.js").Way} */
 function way(label, by, more = {}) {
-  return { label, sort: SLOWEST, group: { by, totals: TOTALS, spread: "self_time_us", ...more } };
+  return { label, sort: SLOWEST, group: { by, totals: TOTALS, spread: "self_time_us", only: RUNS, ...more } };
 }
 
 /** The ways to group ops; repeated layers are one, with the spread over the layers. */
 export const WAYS = {
   op: way("op", ["op"]),
   shape: way("op + shape", ["op", "input_shapes"]),
-  module: way("module", ["location", "model"]),
-  layer: way("layer", ["layer", "model"], { each: ["model", "location"] }),
-  source: way("source line", ["source"]),
+  module: way("module", ["location", "model"], { only: PHASES }),
+  layer: way("layer", ["layer", "model"], { each: ["model", "location"], only: PHASES }),
+  source: way("source line", ["source"], { only: PHASES }),
 };
 
 /** Returns the state that shows every op in call order. @returns {OpState} */

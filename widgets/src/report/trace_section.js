@@ -49,6 +49,7 @@ export class TraceSection {
     const { live, staticView } = partsOf(panel);
     live.hidden = false;
     await PANELS[nameOf(panel)].render({ model: source.model, el: live });
+    nameApart(live, this.element.querySelector("h2")?.textContent ?? "");
     staticView.hidden = true;
   }
 
@@ -61,6 +62,14 @@ export class TraceSection {
       partsOf(panel).live.hidden = true;
       console.error(error);
     }
+  }
+}
+
+/** Names the landmarks of a widget by its trace, where a page shows several. @param {HTMLElement} live @param {string} title */
+function nameApart(live, title) {
+  if (!title) return;
+  for (const landmark of live.querySelectorAll("nav[aria-label], section[aria-label], [role=search], [role=region]")) {
+    landmark.setAttribute("aria-label", `${landmark.getAttribute("aria-label")}: ${title}`);
   }
 }
 

@@ -2,12 +2,12 @@
 
 import { ROOT, shown } from "../shared/names.js";
 import { general, whole } from "../shared/numbers.js";
-import { dataSize, duration, flops } from "../shared/units.js";
+import { dataSize, duration, flops, share } from "../shared/units.js";
 
 /** @typedef {import("./query/filter_text.js").Kind} Kind */
 
 /** @type {Record<string, (value: number) => string>} */
-const FORMATS = { time: duration, bytes: dataSize, flops, whole, metric: (value) => general(value, 3) };
+const FORMATS = { time: duration, bytes: dataSize, flops, whole, share, metric: (value) => general(value, 3) };
 
 /** Formats a cell; null where it is missing. @param {string} name of the column @param {Kind} kind @param {any} cell @param {number} [limit] characters of a text */
 export function cellText(name, kind, cell, limit) {

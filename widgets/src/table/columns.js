@@ -15,6 +15,7 @@ const HINTS = {
   text: "contains · =exact · a*b · !not · re:regex · null",
   time: ">1ms · 5us..2ms · null",
   bytes: ">1MiB · 1kB..2MB · null",
+  share: ">5 % · 3..8 % · null",
   flops: NUMBER, whole: NUMBER, metric: NUMBER,
 };
 
@@ -32,6 +33,13 @@ const KNOWN = {
   output: ["output", 168, "text"],
   input_shapes: ["input shapes", 168, "text"],
   self_time_us: ["self time", 104, "time"],
+  self_fraction: ["%", 64, "share"],
+  median_us: ["median of runs", 112, "time"],
+  iqr_us: ["IQR of runs", 92, "time"],
+  min_us: ["min of runs", 92, "time"],
+  slow_runs: ["slow runs", 150, "text"],
+  forward_us: ["forward", 84, "time"],
+  backward_us: ["backward", 84, "time"],
   self_device_time_us: ["device self", 96, "time"],
   total_time_us: ["total time", 92, "time"],
   total_device_time_us: ["device total", 98, "time"],
@@ -86,7 +94,7 @@ const KNOWN_DIFFS = {
 /** Columns whose end tells more than their start, so that the start is cut. */
 const TAILS = new Set(["module", "source", "location", "layer", "name", "right_name", "right_module", "right_source"]);
 /** Columns that only groups have: no filter goes by them. */
-const OF_GROUPS = new Set(["calls", "of", "instances", "min", "median", "max"]);
+const OF_GROUPS = new Set(["forward_us", "backward_us", "median_us", "calls", "of", "instances", "min", "median", "max"]);
 /** Bars of one column have one scale, up to the largest value shown. @type {Record<string, (value: number, largest: number) => number>} */
 const BARS = {
   self_time_us: (value, largest) => value / largest,

@@ -40,6 +40,8 @@ export class TableView {
     this.id = `nbkit-${Math.random().toString(36).slice(2, 10)}`;
     /** What is on show: texts of filters and the like. */
     this.overview = model.get("overview");
+    /** Whether there is room for what stands beside the rows; null until that is known. @type {boolean | null} */
+    this.isWide = null;
     this.state = this.first();
     this.asked = this.ofState();
     this.cache = createRowCache();
@@ -60,7 +62,7 @@ export class TableView {
     this.nothing = h("div", { class: "nb-nothing", hidden: true }, kind.nothing);
     this.root = this.page();
     el.append(this.root);
-    // Some hosts build the widget before it has a place on the page: its width decides once it has one.
+    // Some hosts build the widget before it has a place on the page, or before the page is laid out.
     this.placing = new ResizeObserver(() => this.place(el.clientWidth));
     this.placing.observe(el);
     this.place(el.clientWidth);
@@ -112,10 +114,20 @@ export class TableView {
     return this.model.get(this.kind.trait);
   }
 
-  /** Opens the module pane where there is room for it, once. @param {number} width */
+  /** Opens module pane and sliders where there is room for them, until the reader opens or closes the pane. @param {number} width */
   place(width) {
-    this.toggleTree(width >= WIDE);
-    if (width > 0) this.placing.disconnect();
+    const isWide = width >= WIDE;
+    // A page that is hidden has no width.
+    if (isWide === this.isWide || (width === 0 && this.isWide !== null)) return;
+    this.isWide = isWide;
+    this.tools.place?.(isWide);
+    this.toggleTree(isWide);
+  }
+
+  /** Opens or closes the module pane, as the reader asked. */
+  chooseTree() {
+    this.placing.disconnect();
+    this.toggleTree(this.tree.element.hidden);
   }
 
   destroy() {

@@ -56,12 +56,13 @@ class NodeObserver(CostObserver):
         """Returns how many tensors have been saved."""
         return len(self.saved.saved)
 
-    def after(self, func: OpOverload, args: Any, kwargs: Any, out: Any) -> None:
-        super().after(func, args, kwargs, out)
+    def after(self, func: OpOverload, args: Any, kwargs: Any, out: Any) -> int:
+        flops = super().after(func, args, kwargs, out)
         if not self.sums.is_running():
             noted = self.costs.rows[-1]
             by_rule = self.options["convention"] == "analyzer"
             self.counted.append((noted.slot, analyzer_flops(func, args, kwargs, out) if by_rule else noted.flops))
+        return flops
 
     def frames(self, trace: Trace, ops: pd.DataFrame, op_ids: np.ndarray) -> tuple[Frames, Meta]:
         frames, meta = super().frames(trace, ops, op_ids)

@@ -18,17 +18,20 @@ from torch._subclasses.fake_tensor import (
 from torch.nn.parameter import is_lazy
 from torch.utils.weak import WeakIdKeyDictionary
 
+from nbkit.capture.cost.fake.asked_values import AskedValues, Values
 from nbkit.capture.cost.fake.fake_mode import FakeMode
-from nbkit.capture.cost.fake.known_shapes import shaped_by_values
+from nbkit.capture.cost.fake.known_shapes import bounded, shaped_by_values
 from nbkit.capture.cost.fake.known_values import KnownValues
-from nbkit.capture.cost.fake.packed_sequences import padding_of_fakes
+from nbkit.capture.cost.fake.packed_sequences import ctc_of_fakes, padding_of_fakes
 from nbkit.capture.cost.fake.refusals import is_of_loader, refuse_device, refuse_nested
 from nbkit.capture.cost.fake.shape_formulas import shape_formula
-from nbkit.capture.cost.fake.uncompiled import NOTE, Uncompiled
+from nbkit.capture.cost.fake.uncompiled import NOTE, Uncompiled, untraced
 from nbkit.capture.cost.fake.unknown_number import UnknownNumber, numbers_of_fakes
 from nbkit.capture.cost.fake.workspaces import KEPT, Workspaces
 from nbkit.capture.raw.source import location_text, user_location
 from nbkit.capture.raw.step_mode import StepMode
+from nbkit.capture.replay.copies import all_tensors, mapped, tensors_in
+from nbkit.capture.replay.isolated import isolated
 from nbkit.errors import CostError
 
 # torch raises these where a result, or its shape, depends on values.
@@ -48,8 +51,11 @@ class Watcher(Protocol):
     def before(self, func: OpOverload, args: Any) -> None:
         """Is told of an op that is about to run."""
 
-    def after(self, func: OpOverload, args: Any, kwargs: Any, out: Any) -> None:
-        """Is told of an op that has run."""
+    def after(self, func: OpOverload, args: Any, kwargs: Any, out: Any) -> int:
+        """Is told of an op that has run, and returns its FLOPs as far as they are known."""
+
+    def memory_number(self, tensor: Tensor) -> int | None:
+        """Returns the number of a tensor's memory; null where it has none."""
 
     def is_in_optimizer(self) -> bool:
         """Returns whether an optimizer is stepping."""
@@ -66,13 +72,17 @@ class FakeStep(StepMode):
     the real one; None, if it stays as it is.
     """
 
-    def __init__(self, watcher: Watcher, stand_in: Callable[[Tensor], Any]) -> None:
+    def __init__(self, watcher: Watcher, stand_in: Callable[[Tensor], Any], way: Values = "auto") -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self.fake = FakeMode()
         self.watcher, self.stand_in = watcher, stand_in
         self.assumed = 0  # values of optimizers that were taken as 1
+        self.formulas: dict[OpOverload, Callable[..., Any] | None] = {}
+        self.key: Any = None  # what the cost of the running op follows from; null if it was unusual
         self.is_reading, self.is_unknown = False, False  # tensor.item() runs; it gave what nobody knows
-        self.values = KnownValues()
+        self.values, self.asked = KnownValues(), AskedValues(watcher.memory_number, way)
+        self.computed: dict[str, int] = {}  # ops and their lines that asked for values of data, with their calls
+        self.bounds: dict[str, int] = {}  # the same where a bound stands for values
         self.uncompiled, self.workspaces = Uncompiled(), Workspaces()
         self.real: dict[int, Tensor] = {}  # of the running op: the real tensor by the id of its fake one
         # They live as long as the real ones: what is written to them must not be lost.
@@ -82,8 +92,20 @@ class FakeStep(StepMode):
     @contextmanager
     def running(self) -> Iterator[None]:
         """Runs what is inside on shapes; the modes are gone afterwards, whatever happened."""
-        with numbers_of_fakes(self._read), padding_of_fakes(), _quiet(), self.uncompiled, self.fake, self:
-            yield
+        with (
+            numbers_of_fakes(self._read, self._whole),
+            padding_of_fakes(),
+            ctc_of_fakes(),
+            untraced(),
+            _quiet(),
+            self.uncompiled,
+            self.fake,
+            self,
+        ):
+            try:
+                yield
+            finally:
+                self.asked.close()
 
     def notes(self) -> list[str]:
         """Returns what is to be known of the numbers of this step, in sentences."""
@@ -114,9 +136,10 @@ class FakeStep(StepMode):
                 self._take(args[0])
             args, kwargs = self._faked(args), self._faked(kwargs)
             self.watcher.before(func, args)
+            self.key = None
             out = self._run(func, args, kwargs)
             self.values.run(func, args, kwargs, out)
-            self.watcher.after(func, args, kwargs, out)
+            self.asked.record(func, args, kwargs, out, self.watcher.after(func, args, kwargs, out))
             return self._returned(out) if self.real else out
         finally:
             self.real = outer
@@ -135,7 +158,9 @@ class FakeStep(StepMode):
 
     def _run(self, func: OpOverload, args: Any, kwargs: Any) -> Any:
         refuse_device(func, kwargs)
-        if (formula := shape_formula(func)) is not None:
+        if func not in self.formulas:
+            self.formulas[func] = shape_formula(func)
+        if (formula := self.formulas[func]) is not None:
             return formula(*args, **kwargs)
         if func is ITEM and (value := self._item(args[0])) is not None:
             return value
@@ -143,22 +168,30 @@ class FakeStep(StepMode):
             out = self._computed(func, args, kwargs)
             return self.workspaces.filled(func, args, out) if func in KEPT else out
         except NEEDS_VALUES as error:
-            if (out := shaped_by_values(self.values, self._computed, func, args, kwargs)) is not None:
-                return out
-            raise CostError(self._needs_values(func)) from error
+            out = shaped_by_values(lambda held: self._values_of(func, held), self._computed, func, args, kwargs)
+            if out is None and (out := bounded(self._computed, func, args, kwargs)) is not None:
+                self.asked.forget(out)
+                self._count(self.bounds, func)
+            if out is None:
+                raise CostError(self._needs_values(func)) from error
+            return out
         except (UnsupportedOperatorException, NotImplementedError) as error:
             if func.namespace in ("aten", "prims"):
                 raise
             raise CostError(
-                f"{func.name().replace('::', '.')} has no rule for the shape of its result{self._place()}; give it one "
+                f"{_name(func)} has no rule for the shape of its result{self._place()}; give it one "
                 "with nbkit.register_shape_formula or torch.library.register_fake."
             ) from error
 
-    @staticmethod
-    def _computed(func: OpOverload, args: Any, kwargs: Any) -> Any:
+    def _computed(self, func: OpOverload, args: Any, kwargs: Any) -> Any:
         """Runs an op on fake tensors: what calling it would do, without the way through the dispatcher to the mode."""
-        with FakeStep._without_fake_mode() as mode:
-            return mode.dispatch(func, (FakeTensor,), args, kwargs)
+        mode: Any = torch._C._unset_dispatch_mode(FAKE)
+        try:
+            out = mode.dispatch(func, (FakeTensor,), args, kwargs)
+            self.key = None if mode.call is None else (mode.call, _aliases(args, kwargs))
+            return out
+        finally:
+            torch._C._set_dispatch_mode(mode)
 
     @staticmethod
     @contextmanager
@@ -170,27 +203,77 @@ class FakeStep(StepMode):
             torch._C._set_dispatch_mode(mode)
 
     def _item(self, tensor: Tensor) -> Any:
-        """Returns what tensor.item() gives where it is known; None where it is not.
+        """Returns what tensor.item() gives where it is known or can be computed; None else.
 
-        Optimizers only multiply by such a value, as Adafactor by the norm of a parameter: there it is 1.
+        Optimizers mostly multiply by such a value, as Adafactor by the norm of a parameter: there it is 1 in the end.
         """
-        value = self.values.item(tensor)
-        if value is None and self.watcher.is_in_optimizer():
+        is_in_optimizer = self.watcher.is_in_optimizer()
+        if (value := self.values.item(tensor)) is not None:
+            return value
+        # A loss that is printed is not worth its forward pass.
+        is_printed = self.is_reading and tensor.is_floating_point() and not is_in_optimizer
+        is_left = is_printed and self.asked.way != "run" and self.asked.is_data(tensor)
+        if not is_left and (asked := self._values_of(ITEM, tensor)) is not None:
+            return _item(asked)
+        if is_in_optimizer and tensor.dtype is not torch.bool:
             self.assumed += 1
             return 1.0 if tensor.is_floating_point() else 1
-        if value is None and self.is_reading and tensor.is_floating_point():
+        if is_printed:
             self.is_unknown = True
             return 1.0
-        return value
+        return None
 
-    def _read(self, ask: Callable[[], Any]) -> Any:
-        """Returns what tensor.item() gives: an UnknownNumber where it is a float that nobody knows, as a loss is."""
+    def _read(self, tensor: Tensor, ask: Callable[[], Any]) -> Any:
+        """Returns what tensor.item() gives: an UnknownNumber where it is a float that nobody knows, as a loss is.
+
+        It is computed where the step compares it: then it is that of a copy, which nothing has written to since.
+        """
         self.is_reading, self.is_unknown = True, False
         try:
             value = ask()
         finally:
             self.is_reading = False
-        return UnknownNumber(self._needs_values(ITEM)) if self.is_unknown else value
+        if not self.is_unknown:
+            return value
+        refusal, place, copy = self._needs_values(ITEM), self._location(ITEM), self.asked.copied(tensor)
+        known, computed = self.asked, self.computed  # the number outlives the step
+
+        def compare() -> float:
+            if copy is None or (values := known.value(copy)) is None:
+                raise CostError(refusal)
+            computed[place] = computed.get(place, 0) + 1
+            return float(_item(values))
+
+        return UnknownNumber(compare)
+
+    def _values_of(self, func: OpOverload, held: Any) -> Any:
+        """Returns a tensor, or lists that hold some, with values that are known or can be computed; None else."""
+        if (known := self.values.of(held)) is not None:
+            return known
+        if is_of_loader():
+            return None
+        asked = {id(tensor): self.asked.value(tensor) for tensor in tensors_in([held])}
+        if any(values is None for values in asked.values()):
+            return None
+        if any(self.asked.is_data(tensor) for tensor in tensors_in([held])):
+            self._count(self.computed, func)
+        return mapped(held, lambda value: asked.get(id(value), value), {})
+
+    def _whole(self, tensor: Tensor, read: Callable[[Tensor], Any]) -> Any:
+        """Returns what tolist() or numpy() reads of a tensor. Raises CostError where nobody knows its values."""
+        values = self._values_of(ITEM, tensor)
+        if values is None:
+            raise CostError(self._needs_values(ITEM))
+        with isolated():
+            return read(values.clone())
+
+    def _count(self, counts: dict[str, int], func: OpOverload) -> None:
+        place = self._location(func)
+        counts[place] = counts.get(place, 0) + 1
+
+    def _location(self, func: OpOverload) -> str:
+        location = user_location(_getframe(2))
+        return f"{_name(func)}{f' ({location_text(location)})' if location is not None else ''}"
 
     def _needs_values(self, func: OpOverload) -> str:
         if is_of_loader():
@@ -198,10 +281,16 @@ class FakeStep(StepMode):
                 f"A DataLoader reads values, such as its seed, and opcost knows shapes only{self._place()}; take the "
                 "batch out of the recorded code: batch = next(iter(loader)) before it."
             )
-        return (
-            f"{func.name().replace('::', '.')} needs values, and opcost knows shapes only{self._place()}; take the "
-            "branch that you mean with a value that is no tensor, or run this part outside."
-        )
+        if self.asked.is_too_dear:
+            why = "which take long to compute; opcost(values='run') runs the step once for them."
+        elif self.asked.way == "bound":
+            why = "which have no bound; values='auto' computes them."
+        else:
+            why = (
+                "which opcost cannot compute; take the branch that you mean with a value that is no tensor, or run "
+                "this part outside."
+            )
+        return f"{_name(func)} needs values{self._place()}, {why}"
 
     def _place(self) -> str:
         location = user_location(_getframe(1))
@@ -234,6 +323,7 @@ class FakeStep(StepMode):
         """Tells the watcher of what stands for a real tensor, when the first op takes it."""
         if (real := self.unnoted.pop(id(fake), None)) is not None:
             self.watcher.real(real, fake)  # type: ignore[arg-type]
+            self.asked.note(real, fake)
 
     def _take(self, real: Tensor) -> Any:
         """Returns a new fake tensor that stands for a real one as it is."""
@@ -253,6 +343,7 @@ class FakeStep(StepMode):
             ) from error
         self.values.note(real, fake)
         self.watcher.real(real, fake)
+        self.asked.note(real, fake)
         return fake
 
     def seen(self, real: Tensor) -> Any:
@@ -273,6 +364,21 @@ class FakeStep(StepMode):
         if type(out) in (tuple, list):
             return type(out)([self._returned(item) for item in out])
         return out
+
+
+def _name(func: OpOverload) -> str:
+    return func.name().replace("::", ".")
+
+
+def _aliases(args: Any, kwargs: Any) -> tuple[int, ...]:
+    """Returns which tensors of a call share a memory: it counts once."""
+    memories = [id(tensor.untyped_storage()) for tensor in all_tensors(args, kwargs)]
+    return () if len({*memories}) == len(memories) else tuple(map(memories.index, memories))
+
+
+def _item(values: Tensor) -> Any:
+    with isolated():
+        return values.item()
 
 
 @contextmanager

@@ -28,13 +28,15 @@ class KnownValues:
 
     def __init__(self) -> None:
         self.values = WeakIdKeyDictionary()
+        self.ids: set[int] = set()  # of all that have been known, and maybe of others since
 
     def note(self, real: Tensor, fake: FakeTensor) -> None:
         """Keeps a copy of a real tensor, if it is small; of a larger fake one its values are taken to repeat."""
         with isolated():
             most = MOST_FLOATS if real.is_floating_point() or real.is_complex() else MOST_INTEGERS
             if real.layout is torch.strided and real.device.type == "cpu" and max(real.numel(), fake.numel()) <= most:
-                self.values[fake] = _repeated(real.detach(), fake.shape).to(fake.dtype, copy=True)
+                self.ids.add(id(fake))
+                self.values[fake] = repeated(real.detach(), fake.shape).to(fake.dtype, copy=True)
 
     def forget(self, fake: Tensor) -> None:
         """Lets go of what is known of a tensor."""
@@ -57,8 +59,10 @@ class KnownValues:
         """Computes the result of an op whose tensors are all known; what an op writes otherwise is known no more."""
         if func is UNSCALE or not (len(self.values) or func._opname in FILLED):
             return
-        known = _known(self.values, args), _known(self.values, kwargs)
         taken = all_tensors(args, kwargs)
+        # Most tensors are unknown, and a look at a number is cheaper than at a weak reference.
+        is_known = all(id(tensor) in self.ids for tensor in taken)
+        known = (_known(self.values, args), _known(self.values, kwargs)) if is_known else (UNKNOWN, UNKNOWN)
         is_filled = func._opname in FILLED and out.numel() == 1 and out.device.type == "cpu"
         if (
             not (taken or is_filled)
@@ -73,10 +77,12 @@ class KnownValues:
             result = func(*known[0], **known[1])
         for fake, value in zip(tensors_in(out), tensors_in(result), strict=False):
             if fake not in self.values and value.numel() <= MOST_INTEGERS:
+                self.ids.add(id(fake))
                 self.values[fake] = value
 
 
-def _repeated(values: Tensor, shape: torch.Size) -> Tensor:
+def repeated(values: Tensor, shape: torch.Size) -> Tensor:
+    """Returns a tensor of this shape in which values repeat."""
     for dim, size in enumerate(shape):
         if values.shape[dim] != size:
             values = values.index_select(dim, torch.arange(size) % values.shape[dim])

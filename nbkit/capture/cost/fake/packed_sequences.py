@@ -1,8 +1,9 @@
-"""Pads packed sequences without values: torch's own function writes their lengths into memory that is not there."""
+"""Stands for functions of torch that write lengths of sequences into memory, which without values is not there."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import groupby
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -38,6 +39,23 @@ def padding_of_fakes() -> Iterator[None]:
         return out.transpose(0, 1) if batch_first else out, lengths
 
     patch.install(padded)
+    try:
+        yield
+    finally:
+        patch.remove()
+
+
+@contextmanager
+def ctc_of_fakes() -> Iterator[None]:
+    """Has the CTC loss take lengths that are numbers as tensors."""
+    patch = Patch(torch, "ctc_loss")
+
+    def ctc_loss(log_probs: Tensor, targets: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        lengths = [given if isinstance(given, Tensor) else torch.tensor(given) for given in args[:2]]
+        loss: Tensor = patch.before(log_probs, targets, *lengths, *args[2:], **kwargs)
+        return loss
+
+    patch.install(ctc_loss)
     try:
         yield
     finally:

@@ -1,8 +1,9 @@
 """Runs what torch.compile was given op by op: its kernels want values, and on tensors without them end the process."""
 
 import importlib
-from collections.abc import Iterable
-from contextlib import ExitStack
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import torch
@@ -37,6 +38,20 @@ class Uncompiled:
 
     def __exit__(self, *error: object) -> None:
         self.exits.close()
+
+
+@contextmanager
+def untraced() -> Iterator[None]:
+    """Has transformers take tensors without values as it takes others: it masks otherwise where a graph is traced."""
+    module = sys.modules.get("transformers.utils.import_utils")
+    patch = Patch(module, "is_fake_tensor")
+    if hasattr(module, "is_fake_tensor"):
+        patch.install(lambda tensor: False)
+    try:
+        yield
+    finally:
+        if patch.function is not None:
+            patch.remove()
 
 
 def refuse_compiled(nodes: Iterable[Any]) -> None:

@@ -13,10 +13,11 @@ from nbkit.capture.raw.recording import Recording
 from nbkit.capture.raw.shards import has_dtensor_type
 from nbkit.capture.replay.below_mode import BelowMode
 from nbkit.capture.replay.copies import all_tensors, mapped_call, narrowed_call, tensors_in
-from nbkit.capture.replay.op_traits import COLLECTIVES, MARKERS, UNINITIALISED, OpTraits, bound, written_tensors
+from nbkit.capture.replay.op_traits import COLLECTIVES, MARKERS, OpTraits, bound, written_tensors
 from nbkit.capture.replay.phases import turned
 from nbkit.capture.replay.reference import CPU, Results
 from nbkit.capture.replay.substitutes import SUBSTITUTES
+from nbkit.graphs.canonical_ops import UNINITIALISED
 
 Arguments = tuple[Any, Any]
 # Of these the result is drawn whatever the values of the tensors given.

@@ -91,7 +91,7 @@ def opbisect(  # noqa: PLR0913  options of a verb, by keyword only
     """
     for what, value in (("step", step), ("check", check)):
         if not callable(value):
-            raise OptionError(f"{what}={value!r} is no function; give one.")
+            raise OptionError(f"{what} must be a function, got {value!r}; give one.")
     if not callable(by) and by not in (*RAN, COMPILER):
         raise OptionError(f"by={by!r} is not known; {nearest(str(by), (*RAN, COMPILER))}")
     if order not in ORDERS:

@@ -93,9 +93,13 @@ class ophook:  # noqa: N801  a context manager is named like the function it sta
                 f"or lambda: nbkit.optrace()."
             )
         if when is not None and not callable(when):
-            raise OptionError(f"when={when!r} is no function of a call's arguments; give one, or None for all calls.")
+            raise OptionError(
+                f"when must be a function of a call's arguments, got {when!r}; give one, or None for all calls."
+            )
         if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int) or limit < 1):
-            raise OptionError(f"limit={limit!r} is no number of calls above 0; give one, or None for no limit.")
+            raise OptionError(
+                f"limit must be a number of calls above 0, got {limit!r}; give one, or None for no limit."
+            )
         self.recorder, self.when, self.limit = recorder, when, limit
         self.hook: Hook | None = None
 

@@ -65,7 +65,7 @@ def _module(parts: list[str]) -> tuple[Any, list[str]]:
                 raise OptionError(f"target={'.'.join(parts)!r} cannot be found: {error}; {EXAMPLE}.") from error
             return found, parts[end - 1 :]
         if found is None:
-            raise OptionError(f"target={'.'.join(parts)!r} is no dotted name; {EXAMPLE}.")
+            raise OptionError(f"target must be a dotted name, got {'.'.join(parts)!r}; {EXAMPLE}.")
     return found, []
 
 

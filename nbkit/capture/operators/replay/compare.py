@@ -14,8 +14,8 @@ from nbkit.capture.operators.replay.kept import kept_results
 from nbkit.capture.operators.replay.result import Result, leaves
 from nbkit.capture.operators.replay.run import Ran, is_dense
 from nbkit.capture.replay.copies import all_tensors
-from nbkit.capture.replay.op_traits import UNINITIALISED
 from nbkit.errors import TraceError
+from nbkit.graphs.canonical_ops import UNINITIALISED
 from nbkit.trace.calls.layout import Record
 
 

@@ -86,7 +86,7 @@ def opreplay(  # noqa: PLR0913  options of a verb, by keyword
     """
     for option, value, least in (("repeats", repeats, 1), ("warmup", warmup, 0)):
         if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= MOST_RUNS:
-            raise OptionError(f"{option}={value!r} is no number of runs; give a whole number from {least} on.")
+            raise OptionError(f"{option} must be a number of runs, got {value!r}; give a whole number from {least} on.")
     wanted = Wanted(ops, exclude_ops, calls)
     allowed = checked_libraries(split_patterns(libraries))
     captured = CallFolder(_path(folder), parameter_reader(parameters))
@@ -96,7 +96,7 @@ def opreplay(  # noqa: PLR0913  options of a verb, by keyword
     replay = Replay(captured, wanted, allowed, runner, verdicts)
     if export is not None:
         export_calls(captured, wanted, export)
-    with Progress(replay.progress):
+    with Progress(replay.progress, done=replay.done):
         replay.run()
     return replay.trace(name, str(against) if isinstance(against, str) else getattr(against, "__name__", repr(against)))
 
@@ -136,6 +136,10 @@ class Replay:
 
     def progress(self) -> str:
         return f"opreplay: {units.counted(len(self.calls), 'call')} of {self.count} run again, last {self.last}"
+
+    def done(self) -> float:
+        """Returns which part of the calls has run."""
+        return len(self.calls) / max(self.count, 1)
 
     def run(self) -> None:
         self.count = len(self.folder)
@@ -214,7 +218,7 @@ class Replay:
 
 def _path(folder: object) -> Path:
     if not isinstance(folder, str | Path) or not str(folder):
-        raise OptionError(f"folder={folder!r} is no path; give the folder that opcapture wrote.")
+        raise OptionError(f"folder must be a path, got {folder!r}; give the folder that opcapture wrote.")
     return Path(folder)
 
 

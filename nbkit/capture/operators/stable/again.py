@@ -1,6 +1,7 @@
 """Runs a call again from the inputs it had, as it was and otherwise, and says where the bits are others."""
 
 from collections.abc import Sequence
+from math import isfinite
 from typing import Any
 
 import torch
@@ -42,7 +43,7 @@ class Again:
         self.expected: list[Kept] = []
         self.verdicts: dict[str, str | None] = {}
         self.messages: list[str] = []
-        self.max_ulp = 0.0
+        self.max_ulp = self.max_fraction = 0.0
 
     def check(self, out: Any) -> None:
         """Runs the call again, now that it has given `out`; fills `verdicts`, `messages` and `max_ulp`."""
@@ -63,10 +64,13 @@ class Again:
         if off:
             what, worst = max(off, key=lambda one: one[1])
             size = "" if worst.max_ulp == float("inf") else f" by up to {units.general(worst.max_ulp, 3)} ULP"
+            if size and isfinite(worst.fraction):
+                size = f" by up to {worst.fraction:.2g} of the largest element ({size.removeprefix(' by up to ')})"
             self.messages.append(
                 f"{what}: {units.counted(worst.elements, 'element')} differ{'s' * (worst.elements == 1)}{size}"
             )
             self.max_ulp = max(self.max_ulp, worst.max_ulp)
+            self.max_fraction = max(worst.fraction, self.max_fraction)  # NaN stays
 
     def run(self, arguments: Arguments, *, may_write: bool = False) -> tuple[Any, list[Tensor]]:
         """Returns what the op returns for these arguments, which stay as they are, and all results of the call."""

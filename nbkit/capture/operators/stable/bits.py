@@ -14,10 +14,14 @@ from nbkit.numerics.precision import precision_of
 
 
 class Distance(NamedTuple):
-    """Holds the largest distance of two results in ULP, of integers their difference, and how many elements differ."""
+    """Holds the largest distance of two results in ULP, of integers their difference, and how many elements differ.
+
+    `fraction` is the largest difference over the largest element; NaN where that says nothing.
+    """
 
     max_ulp: float
     elements: int
+    fraction: float = float("nan")
 
 
 def is_trusted(tensor: Tensor) -> bool:
@@ -62,7 +66,11 @@ def _measured(actual: Tensor, expected: Tensor) -> Distance | None:
     if not different.any():
         return None
     ulp = float(measure_one(pieces_of(actual.cpu()), flat(expected), precision).max_ulp[0])
-    return Distance(float("inf") if np.isnan(ulp) else ulp, int(different.sum()))
+    with np.errstate(all="ignore"):
+        left, right = flat(actual).astype(np.complex128), flat(expected).astype(np.complex128)
+        largest = np.abs(right).max()
+        fraction = float(np.abs(left - right).max() / largest) if largest else float("nan")
+    return Distance(float("inf") if np.isnan(ulp) else ulp, int(different.sum()), fraction)
 
 
 def _different(actual: Tensor, expected: Tensor) -> np.ndarray:

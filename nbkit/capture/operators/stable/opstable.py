@@ -34,7 +34,7 @@ from nbkit.trace.checks import is_whole_number
 from nbkit.trace.trace import Trace
 
 COLUMNS = {"batch": "batch_invariant", "threads": "thread_invariant", "strides": "stride_invariant"}
-OWN = ("call", "run_to_run", *COLUMNS.values(), "max_ulp", "message")
+OWN = ("call", "run_to_run", *COLUMNS.values(), "max_ulp", "max_difference_fraction", "message")
 RERUNS, ALIKE = 2, 2
 NO_CHECKS: frozenset[str] = frozenset()
 OTHER_BITS = "sparse and quantized tensors"
@@ -91,7 +91,7 @@ class opstable(Recorder):  # noqa: N801  a context manager is named like the fun
 
 def _checked_count(name: str, value: object) -> int:
     if not is_whole_number(value) or value < 1:  # type: ignore[operator]
-        raise OptionError(f"{name}={value!r} is no number of runs; give a whole number from 1 up.")
+        raise OptionError(f"{name} must be a number of runs, got {value!r}; give a whole number from 1 up.")
     return int(value)  # type: ignore[call-overload, no-any-return]
 
 
@@ -209,5 +209,6 @@ def _row(again: Again, known: str | None) -> dict[str, Any]:
         "run_to_run": again.verdicts["run_to_run"],
         **{column: again.verdicts.get(name) for name, column in COLUMNS.items()},
         "max_ulp": again.max_ulp,
+        "max_difference_fraction": again.max_fraction,
         "message": "; ".join([*again.messages, *([known] if known else [])]) or None,
     }

@@ -25,7 +25,7 @@ ONE_FILE_BYTES = 1 << 30
 def optimized_program(program: Program, level: str) -> Program:
     """Returns the program that onnxruntime makes of one, for the CPU of this machine. Raises RefusedError."""
     if level not in LEVELS:
-        raise OptionError(f"optimized={level!r} is no level of onnxruntime; {nearest(level, LEVELS)}")
+        raise OptionError(f"optimized must be a level of onnxruntime, got {level!r}; {nearest(level, LEVELS)}")
     model, borrowed = built(program, program.nodes, program.inputs, program.outputs)
     options = plain_options(program.folder)
     options.graph_optimization_level = getattr(runtime().GraphOptimizationLevel, LEVELS[level])

@@ -77,10 +77,11 @@ def _answers(step: RecordedStep) -> str:
 
 
 def _chips(step: RecordedStep) -> str:
+    """Writes the verdicts; what several traces say alike stands once."""
+    anchors = {chip: chapter.anchor for chapter in reversed(step.chapters) for chip in reversed(chips_of(chapter))}
     items = [
-        f'<li class="nbkit-{chip.tone or "neutral"}"><a href="#{chapter.anchor}">{escape(chip.text)}</a></li>'
-        for chapter in step.chapters
-        for chip in chips_of(chapter)
+        f'<li class="nbkit-{chip.tone or "neutral"}"><a href="#{anchor}">{escape(chip.text)}</a></li>'
+        for chip, anchor in reversed(anchors.items())
     ]
     return f'<ul class="nbkit-chips" aria-label="Verdicts">{"".join(items)}</ul>' if items else ""
 
@@ -88,7 +89,7 @@ def _chips(step: RecordedStep) -> str:
 def _verdict(step: RecordedStep) -> str:
     """Writes the worst findings of all traces of the step, and what nobody has looked at."""
     found = worst_findings(step)
-    more = sum(len(chapter.brief.entries) for chapter in step.chapters) - len(found)
+    more = len(_findings(step)) - len(found)
     items = "".join(findings_html([entry], chapter.anchor) for chapter, entry in found)
     rest = f"{units.counted(more, 'further finding')} below." if more else ""
     until = "" if all(chapter.brief.incomplete is None for chapter in step.chapters) else " until then"
@@ -100,8 +101,19 @@ def _verdict(step: RecordedStep) -> str:
 
 def worst_findings(step: RecordedStep) -> list[tuple[Chapter, Entry]]:
     """Returns the findings that the first screen shows, errors first, with their chapters."""
-    pairs = [(chapter, entry) for chapter in step.chapters for entry in chapter.brief.entries]
-    return sorted(pairs, key=lambda pair: severity_rank(pair[1].severity))[:MOST_FINDINGS]
+    return sorted(_findings(step), key=lambda pair: severity_rank(pair[1].severity))[:MOST_FINDINGS]
+
+
+def _findings(step: RecordedStep) -> list[tuple[Chapter, Entry]]:
+    """Returns the findings of all traces; what two of them find alike, at one place, is of the first one."""
+    owners: dict[tuple[str, str, str], Chapter] = {}
+    return [
+        (chapter, entry)
+        for chapter in step.chapters
+        for entry in chapter.brief.entries
+        # Without a place two may be of different ops.
+        if owners.setdefault((entry.rule, entry.what, entry.where), chapter) is chapter or not entry.where
+    ]
 
 
 def _is_judged(step: RecordedStep) -> bool:

@@ -28,8 +28,8 @@ class RecordedStep:
 
     @property
     def modules(self) -> int:
-        """Returns how many modules ran."""
-        return len(self.identities[0].modules)
+        """Returns how many modules ran, with those that only hold others, where a recording knows them."""
+        return max(max(len(identity.modules), len(identity.params)) for identity in self.identities)
 
     @property
     def models(self) -> list[str]:

@@ -24,8 +24,8 @@ PART = (
 
 def graph_sections(trace: Trace, count: int) -> list[Section]:
     """Returns the outline, longer than the others, and the tables of totals."""
-    totals = graph_totals(trace, count)
-    return [parts_section(trace, OUTLINE_PER_ROW * count), *totals] if totals else []
+    outline_rows = parts_section(trace, OUTLINE_PER_ROW * count)
+    return [outline_rows, *graph_totals(trace, count)] if outline_rows.rows else []
 
 
 def graph_totals(trace: Trace, count: int) -> list[Section]:

@@ -61,6 +61,10 @@ HAZARDS = {
     """,
     "values asked for in the backward pass": """
         x.requires_grad_().register_hook(lambda gradient: gradient if gradient.sum() > 0 else None)
+        with nbkit.opcost(values="bound"): model(x).sum().backward()
+    """,
+    "values computed in the backward pass": """
+        x.requires_grad_().register_hook(lambda gradient: gradient if gradient.sum() > 0 else None)
         with nbkit.opcost(): model(x).sum().backward()
     """,
     "a dispatch mode of the user's that raises": """
@@ -117,4 +121,12 @@ def test_hazards_end_in_an_error_or_in_nothing():
         assert "which this torch cannot use" in errors[name]
     assert "aten._local_scalar_dense needs values" in errors["values asked for in the backward pass"]
     assert "KeyboardInterrupt" in errors["an interrupt in the backward pass"]
-    assert not {"a FLOP rule that raises", "a model of torch.compile", "torch.func.grad"} & errors.keys()
+    assert (
+        not {
+            "a FLOP rule that raises",
+            "a model of torch.compile",
+            "torch.func.grad",
+            "values computed in the backward pass",
+        }
+        & errors.keys()
+    )

@@ -128,7 +128,7 @@ BRANCHES = {
 @pytest.mark.parametrize("branch", BRANCHES)
 def test_a_branch_on_a_number_ends_with_one_sentence(branch):
     x = torch.randn(4)
-    recorder = nbkit.opcost()
+    recorder = nbkit.opcost(values="bound")
     with pytest.raises(nbkit.CostError, match=r"aten._local_scalar_dense needs values.*test_left_alone.py"), recorder:
         BRANCHES[branch](x.sum().item())
     assert recorder.trace.costs["op"].tolist() == ["aten.sum.default", "aten._local_scalar_dense.default"]

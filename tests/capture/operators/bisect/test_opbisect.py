@@ -213,8 +213,8 @@ def test_a_step_that_is_not_the_same_each_time_is_told():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"step": 3}, "step=3 is no function; give one"),
-        ({"check": None}, "check=None is no function"),
+        ({"step": 3}, "step must be a function, got 3; give one"),
+        ({"check": None}, "check must be a function, got None"),
         ({"by": "fallbck"}, "by='fallbck' is not known; .*fallback"),
         ({"order": "size"}, "order='size' is not known"),
         ({"phases": "forwrd"}, "phases='forwrd' is not known"),

@@ -334,9 +334,9 @@ def test_a_full_disk_does_not_end_the_step(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"folder": None}, "folder=None is no path; give the folder that the calls are to be saved in."),
-        ({"max_bytes": 0}, "max_bytes=0 is no size; give a number of bytes above 0."),
-        ({"max_bytes": float("inf")}, "max_bytes=inf is no size; give a number of bytes above 0."),
+        ({"folder": None}, "folder must be a path, got None; give the folder that the calls are to be saved in."),
+        ({"max_bytes": 0}, "max_bytes must be a size, got 0; give a number of bytes above 0."),
+        ({"max_bytes": float("inf")}, "max_bytes must be a size, got inf; give a number of bytes above 0."),
         ({"only": 3}, "only is expected to be a trace, and this is a int"),
         ({"calls": "x"}, "calls='x' names no calls"),
     ],

@@ -228,8 +228,8 @@ def test_a_folder_of_version_1_is_read_where_calls_name_contents_with_their_chec
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"repeats": 0}, "repeats=0 is no number of runs; give a whole number from 1 on."),
-        ({"warmup": -1}, "warmup=-1 is no number of runs; give a whole number from 0 on."),
+        ({"repeats": 0}, "repeats must be a number of runs, got 0; give a whole number from 1 on."),
+        ({"warmup": -1}, "warmup must be a number of runs, got -1; give a whole number from 0 on."),
         ({"device": "moon"}, "device='moon' cannot be used ("),
         ({"device": "vulkan"}, "device='vulkan' cannot be used ("),
         ({"against": "moon"}, "reference='moon' cannot be used ("),
@@ -245,5 +245,5 @@ def test_bad_options_are_refused(folder, options, message):
 def test_there_must_be_a_folder(tmp_path):
     with pytest.raises(nbkit.TraceError, match="There is no .*absent; give the folder that nbkit.opcapture wrote."):
         nbkit.opreplay(tmp_path / "absent")
-    with pytest.raises(nbkit.OptionError, match="folder=None is no path"):
+    with pytest.raises(nbkit.OptionError, match="folder must be a path, got None"):
         nbkit.opreplay(None)

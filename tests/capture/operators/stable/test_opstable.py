@@ -57,7 +57,10 @@ def test_a_planted_fault_is_found_in_the_check_it_is_about(device, kind, column,
     assert planted.report()["changed"].item() > 0
     (row,) = trace.stability.itertuples()
     assert getattr(row, column) == "differs"
-    assert row.max_ulp > 0 and re.search(r": \d+ elements? differs? by up to [\d.,e+]+ ULP", row.message)
+    far = re.findall(
+        r": \d+ elements? differs? by up to ([\d.e+-]+) of the largest element \([\d.,e+]+ ULP\)", row.message
+    )
+    assert row.max_ulp > 0 and max(map(float, far)) == pytest.approx(row.max_difference_fraction, rel=0.05)
     assert len(trace.findings) == (column == "run_to_run")
 
 
@@ -278,8 +281,8 @@ def test_calls_alike_are_tried_otherwise_only_a_few_times():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"reruns": 0}, "reruns=0 is no number of runs; give a whole number from 1 up"),
-        ({"alike": "two"}, "alike='two' is no number of runs"),
+        ({"reruns": 0}, "reruns must be a number of runs, got 0; give a whole number from 1 up"),
+        ({"alike": "two"}, "alike must be a number of runs, got 'two'"),
         ({"checks": "batches"}, "checks='batches' is not known; .*batch"),
     ],
 )

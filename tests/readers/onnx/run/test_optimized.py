@@ -89,7 +89,7 @@ def test_results_of_fused_ops_are_computed_once_more():
 
 def test_an_unknown_level_is_refused():
     with pytest.raises(
-        OptionError, match=r"optimized='extendet' is no level of onnxruntime; did you mean 'extended'\?"
+        OptionError, match=r"optimized must be a level of onnxruntime, got 'extendet'; did you mean 'extended'\?"
     ):
         onnx_execution(CONV, [floats(1, 4, 8, 8)], optimized="extendet")
 

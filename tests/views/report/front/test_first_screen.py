@@ -32,9 +32,9 @@ def test_it_says_what_ran_how_long_and_what_was_found() -> None:
     timed = timed_trace(name="run", devices=["cuda:0"], machine="Linux x86_64, Some CPU")
     text = words(screen(timed, small_trace(name="run", verb="opcheck", checked_tensors=7, devices=[])))
     assert text.startswith(
-        "1 module · on cuda:0 · Linux x86_64, Some CPU · nbkit 0.1.0 · torch 2.13.0 · 2026-01-02 03:04:05 UTC "
-        "Nothing wrong found. Not looked at: results against a reference (use nbkit.opdiff); parameters, gradients and "
-        "dataflow of training (use nbkit.opaudit). 100 µs per step, the median of 5 runs (IQR 4.00 µs, min 97.0 µs) "
+        "2 modules · on cuda:0 · Linux x86_64, Some CPU · nbkit 0.1.0 · torch 2.13.0 · 2026-01-02 03:04:05 UTC "
+        "Nothing wrong found. Not looked at: kernels (nbkit.opdiff), gradients (nbkit.opaudit). "
+        "100 µs per step, the median of 5 runs (IQR 4.00 µs, min 97.0 µs) "
         "no NaN or Inf begins in 7 results 1. optime run 2. opcheck run Phases "
     )
 
@@ -86,3 +86,24 @@ def test_hostile_facts_are_text(what: str) -> None:
     assert "<img" not in screen(timed_trace(**{what: meta})) and "&lt;img src=x&gt;" in screen(
         timed_trace(**{what: meta})
     )
+
+
+def test_what_two_traces_find_at_one_place_stands_once() -> None:
+    there = Finding("nan", "error", "So it is", "", op_id=1, module="fc")
+    traces = [small_trace(verb="opcheck", checked_tensors=7), small_trace(verb="optrace")]
+    for trace in traces:
+        trace.frames["findings"] = findings_frame([there, Finding("nan", "error", "It is elsewhere", "", op_id=2)])
+    text = words(screen(*traces))
+    assert (text.count("So it is."), text.count("It is elsewhere.")) == (1, 2)
+    assert "further finding" not in text and text.count("NaN begins in 2 ops") == 1
+
+
+def test_the_first_screen_says_in_order_what_is_wrong_how_long_it_takes_and_where_to_look() -> None:
+    wrong = Finding("nan", "error", "aten.mm is NaN", "", op_id=1, source="train.py:7", source_text="y = x / n")
+    checked = small_trace(verb="opcheck", name="run", checked_tensors=7)
+    checked.frames["findings"] = findings_frame([wrong])
+    text = words(screen(timed_trace(name="run"), checked))
+    parts = ("error, nan : aten.mm is NaN. train.py:7: y = x / n", "100 µs per step", "NaN begins in 1 op", "1. optime")
+    places = [text.index(part) for part in parts]
+    assert places == sorted(places)
+    assert "Step time not measured" not in text and "(nbkit.opcheck)" not in text

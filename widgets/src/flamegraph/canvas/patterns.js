@@ -2,6 +2,8 @@
 
 const SIDE = 6;
 const INK = "rgba(0, 0, 0, 0.30)";
+/** On gray, black text between dark lines is hard to read. */
+const LIGHT = "rgba(255, 255, 255, 0.35)";
 
 /** Draws a small tile of a pattern. @param {string} name @param {number} scale */
 function tile(name, scale) {
@@ -10,10 +12,10 @@ function tile(name, scale) {
   canvas.height = SIDE * scale;
   const context = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
   context.scale(scale, scale);
-  context.strokeStyle = INK;
+  context.strokeStyle = name === "light" ? LIGHT : INK;
   context.fillStyle = INK;
   if (name === "dots") context.fillRect(2, 2, 2, 2);
-  else diagonals(context, name === "slash");
+  else diagonals(context, name !== "backslash");
   return canvas;
 }
 

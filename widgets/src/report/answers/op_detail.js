@@ -7,6 +7,8 @@ import { backwardOps, forwardOps, neighbors, withChildren } from "./dataflow.js"
 import { rowsWhere, statisticsCounts } from "./tensors.js";
 
 /** Columns that the ops do not have themselves, as nbkit/analysis/query/op_table.py makes them. */
+/** Columns of which only groups are made. */
+const OF_GROUPS = /^run_|^(forward|backward|median)_us$/;
 const MADE = ["output", "location", "layer", "source_text"];
 const TENSOR_TEXTS = ["role", "name", "dtype", "shape", "stride", "device"];
 const STATISTICS = ["mean", "std", "min", "max", "norm", "nan_count", "inf_count"];
@@ -26,7 +28,7 @@ export function opDetail({ columns, tensors, types, most }, opId) {
   return {
     op_id: opId,
     op: values("op"),
-    fields: Object.fromEntries([...Object.keys(columns.texts), ...Object.keys(columns.numbers)].filter((name) => !MADE.includes(name)).map((name) => [name, values(name)])),
+    fields: Object.fromEntries([...Object.keys(columns.texts), ...Object.keys(columns.numbers)].filter((name) => !MADE.includes(name) && !OF_GROUPS.test(name)).map((name) => [name, values(name)])),
     source_text: values("source_text"),
     class: types.get(`${values("model")}\n${values("module")}`) ?? null,
     left_out: leftOut(tensors, group),

@@ -1,6 +1,7 @@
 // The columns of an op table out of a report's data: what follows from nesting is made here.
 
 import { range } from "../../flamegraph/data/data.js";
+import { overRuns } from "./runs.js";
 
 /** Nanoseconds in the unit of times. */
 const PER_US = 1000;
@@ -19,11 +20,24 @@ export function opColumns(data) {
 }
 
 /** @param {any} data @returns {OpColumns} */
-function newColumns({ count, texts, numbers }) {
+function newColumns({ count, texts, numbers, overview }) {
   const { gap, rest, ...plain } = numbers;
   const ids = Float64Array.from(range(count));
   const times = gap ? madeTimes({ count, gap, rest, own: plain.self_time_us, parent: plain[PARENT], isDevice: isDevice(texts.level) }) : {};
-  return { count, texts, numbers: { op_id: ids, ...plain, ...times }, depth: depths(plain[PARENT]) };
+  const known = { op_id: ids, ...plain, ...times };
+  const more = overview && !overview.cost ? moreTimes(known, texts) : {};
+  return { count, texts, numbers: { ...known, ...more }, depth: depths(plain[PARENT]) };
+}
+
+/** Makes what nbkit/views/op_table/time_columns.py says of times in the notebook. @param {Record<string, Float64Array>} numbers @param {Record<string, import("./columns.js").TextColumn>} texts */
+function moreTimes(numbers, { level, phase }) {
+  const isBeside = isDevice(level);
+  const host = numbers.self_time_us.map((time, row) => (isBeside[row] ? NaN : time));
+  const whole = host.reduce((sum, time) => sum + (time || 0), 0) || 1;
+  const inPhase = (/** @type {string} */ name) => host.map((time, row) => (phase.values[phase.codes[row]] === name ? time : NaN));
+  const runs = Object.keys(numbers).filter((name) => name.startsWith("run_")).map((name) => numbers[name]);
+  const spread = runs.length ? { median_us: overRuns(runs, "middle"), iqr_us: overRuns(runs, "iqr"), min_us: overRuns(runs, "least") } : {};
+  return { self_fraction: host.map((time) => time / whole), forward_us: inPhase("forward"), backward_us: inPhase("backward"), ...spread };
 }
 
 /** Tells whether each op is work on a device. @param {import("./columns.js").TextColumn} level */

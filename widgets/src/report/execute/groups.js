@@ -1,7 +1,9 @@
 // Groups of a table's rows: the report's executor; nbkit/analysis/query/groups.py is the kernel's.
 
 import { numberColumn, textColumn } from "../columns/columns.js";
+import { overRuns } from "../columns/runs.js";
 import { commonTexts } from "./common_texts.js";
+import { maskOf } from "./fits.js";
 import { ordered } from "./order.js";
 import { spreadOf } from "./spread.js";
 
@@ -17,29 +19,41 @@ const PLACES = 1 << 22;
 /** @type {Record<string, (total: number, value: number) => number>} */
 const TOTALS = { sum: (total, value) => total + value, min: Math.min, max: Math.max };
 
+/** What the columns of the times of single runs begin with. */
+const RUN = "run_";
+
 /** Returns the columns that groups are shown with. @param {string[]} shown @param {Columns} columns @param {Grouping} grouping */
-export function columnsOf(shown, columns, { by, totals, spread, each = [], among = [] }) {
+export function columnsOf(shown, columns, { by, totals, spread, each = [], among = [], only = [] }) {
   const leading = by.filter((name, index) => index === 0 || shown.includes(name));
   const numbers = shown.filter((name) => Object.hasOwn(totals, name));
   const counts = ["calls", ...(among.length ? ["of"] : []), ...(each.length ? ["instances"] : [])];
   const at = spread === undefined ? 0 : numbers.indexOf(spread) + 1;
   const texts = shown.filter((name) => textColumn(columns, name) && !leading.includes(name));
-  return [...leading, ...counts, ...numbers.slice(0, at), ...(spread ? ["min", "median", "max"] : []), ...numbers.slice(at), ...texts];
+  const added = only.filter((name) => Object.hasOwn(columns.numbers, name));
+  return [...leading, ...counts, ...numbers.slice(0, at), ...added, ...numbers.slice(at), ...(spread ? ["min", "median", "max"] : []), ...texts];
+}
+
+/** Tells whether a predicate is about these numbers of groups: it leaves out groups then, as their columns show. @param {string[]} numbers @param {any} predicate @returns {boolean} */
+export function having(numbers, { any, all, column }) {
+  const parts = any ?? all;
+  return parts ? parts.length > 0 && parts.every((/** @type {any} */ part) => having(numbers, part)) : numbers.includes(column);
 }
 
 /**
  * Groups these rows, given in the order of the table; groups come in the order of `sort`, else of their first rows.
- * @param {Columns} columns @param {Int32Array} ids @param {Grouping} grouping @param {string[]} names columns that the groups need @param {{column: string, descending?: boolean}[]} sort
+ * Those that do not fit the predicates are left out, with their rows.
+ * @param {Columns} columns @param {Int32Array} ids @param {Grouping} grouping @param {string[]} names columns that the groups need @param {{column: string, descending?: boolean}[]} sort @param {any[]} [predicates]
  * @returns {Groups}
  */
-export function groupsOf(columns, ids, grouping, names, sort) {
+export function groupsOf(columns, ids, grouping, names, sort, predicates = []) {
   const keys = keysOf(columns, grouping.by);
   const { codes, different } = dense(ids.length, (index) => keys[ids[index]]);
   const parts = partsOf(ids, codes, different.length);
   const first = firstRows(parts);
   const made = { count: first.length, ...groupColumns(columns, parts, grouping, names) };
   const known = sort.filter(({ column }) => Object.hasOwn(made.texts, column) || Object.hasOwn(made.numbers, column));
-  const natural = Int32Array.from(first.keys()).sort((left, right) => first[left] - first[right]);
+  const fits = maskOf(made, predicates);
+  const natural = Int32Array.from(first.keys()).filter((group) => fits[group]).sort((left, right) => first[left] - first[right]);
   return placed(made, parts, first, ordered(made, natural, known), keys);
 }
 
@@ -132,7 +146,7 @@ function firstRows({ rows, starts }) {
 function groupColumns(columns, parts, { totals, spread, each = [], among = [] }, names) {
   /** @type {Record<string, Float64Array>} */
   const numbers = { calls: Float64Array.from({ length: parts.starts.length - 1 }, (_, index) => parts.starts[index + 1] - parts.starts[index]) };
-  for (const [name, how] of Object.entries(totals)) if (names.includes(name)) numbers[name] = total(numberColumn(columns, name), parts, how);
+  for (const [name, how] of Object.entries(totals)) if (names.includes(name)) numbers[name] = totalOf(columns, name, parts, how);
   if (among.length) numbers.of = countAmong(keysOf(columns, among), parts);
   if (spread) Object.assign(numbers, spreadOf(numberColumn(columns, spread), parts, each.length ? keysOf(columns, each) : null));
   /** @type {Record<string, import("../columns/columns.js").TextColumn>} */
@@ -144,7 +158,28 @@ function groupColumns(columns, parts, { totals, spread, each = [], among = [] },
   return { texts, numbers };
 }
 
-/** @param {Float64Array} values @param {Parts} parts @param {"sum" | "min" | "max"} how */
+/** @param {Columns} columns @param {string} name @param {Parts} parts @param {string} how */
+function totalOf(columns, name, parts, how) {
+  if (["middle", "iqr", "least"].includes(how)) {
+    const runs = Object.keys(columns.numbers).filter((run) => run.startsWith(RUN));
+    return overRuns(runs.map((run) => total(columns.numbers[run], parts, "sum")), how);
+  }
+  const values = numberColumn(columns, name);
+  return how === "outer" ? total(outermost(values, numberColumn(columns, "parent_id"), parts), parts, "sum") : total(values, parts, how);
+}
+
+/** Returns the values without those of rows that a row of their own group called. @param {Float64Array} values @param {Float64Array} parent @param {Parts} parts */
+function outermost(values, parent, { rows, groups }) {
+  const group = new Int32Array(values.length).fill(-1);
+  rows.forEach((row, at) => (group[row] = groups[at]));
+  return values.map((value, row) => {
+    if (group[row] < 0) return NaN;
+    for (let above = parent[row]; above >= 0; above = parent[above]) if (group[above] === group[row]) return NaN;
+    return value;
+  });
+}
+
+/** @param {Float64Array} values @param {Parts} parts @param {string} how */
 function total(values, { rows, starts }, how) {
   const result = new Float64Array(starts.length - 1).fill(NaN);
   const add = TOTALS[how];
@@ -165,15 +200,16 @@ function countAmong(keys, { rows, starts }) {
 }
 
 /** Puts the groups in order. @param {Columns} made @param {Parts} parts @param {Int32Array} first @param {Int32Array} order @param {Int32Array} keys @returns {Groups} */
-function placed({ count, texts, numbers }, { rows, starts }, first, order, keys) {
-  const moved = new Int32Array(rows.length);
-  const ends = new Int32Array(count + 1);
+function placed({ texts, numbers }, { rows, starts }, first, order, keys) {
+  const kept = order.reduce((sum, group) => sum + starts[group + 1] - starts[group], 0);
+  const moved = new Int32Array(kept);
+  const ends = new Int32Array(order.length + 1);
   order.forEach((group, place) => {
     moved.set(rows.subarray(starts[group], starts[group + 1]), ends[place]);
     ends[place + 1] = ends[place] + starts[group + 1] - starts[group];
   });
   const columns = {
-    count,
+    count: order.length,
     texts: Object.fromEntries(Object.entries(texts).map(([name, { values, codes }]) => [name, { values, codes: Int32Array.from(order, (group) => codes[group]) }])),
     numbers: Object.fromEntries(Object.entries(numbers).map(([name, values]) => [name, Float64Array.from(order, (group) => values[group])])),
   };

@@ -1,7 +1,8 @@
 // What a table lists for a query, rows or groups of them, and of the last queries what was made; nbkit/analysis/query/listing.py is the kernel's.
 
 import { maskOf } from "./fits.js";
-import { columnsOf, groupsOf, listing, opened } from "./groups.js";
+import { textColumn } from "../columns/columns.js";
+import { columnsOf, groupsOf, having, listing, opened } from "./groups.js";
 import { ordered } from "./order.js";
 
 /**
@@ -26,12 +27,16 @@ export function lister(columns, shown, within) {
 
 /** @param {Columns} columns @param {string[]} shown @param {any} query @param {Iterable<number> | null} limit @returns {Listing} */
 function closedListing(columns, shown, { predicates = [], sort = [], group }, limit) {
-  const rows = rowsOf(limited(maskOf(columns, predicates), limit));
-  const matched = group ? rows : ordered(columns, rows, sort);
-  if (!group) return { matched, names: shown, ids: matched, groups: null };
-  const names = columnsOf(shown, columns, group);
-  const groups = groupsOf(columns, matched, group, names, sort);
-  return { matched, names, ids: groups.first.map((row) => -1 - row), groups };
+  const names = group ? columnsOf(shown, columns, group) : shown;
+  const numbers = group ? names.filter((name) => !textColumn(columns, name)) : [];
+  const [ofGroups, ofRows] = [true, false].map((wanted) => predicates.filter((/** @type {any} */ one) => having(numbers, one) === wanted));
+  const rows = rowsOf(limited(maskOf(columns, ofRows), limit));
+  if (!group) {
+    const matched = ordered(columns, rows, sort);
+    return { matched, names, ids: matched, groups: null };
+  }
+  const groups = groupsOf(columns, rows, group, names, sort, ofGroups);
+  return { matched: groups.rows.slice().sort(), names, ids: groups.first.map((row) => -1 - row), groups };
 }
 
 /** Keeps the result of the last question. @template T @param {(query: any, limit: Iterable<number> | null) => T} make @param {() => Iterable<number> | null} [within] @returns {(query: any, limit?: Iterable<number> | null) => T} */

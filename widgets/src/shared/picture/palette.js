@@ -4,8 +4,8 @@
 export const HUES = {
   blue: "#3b8cf6", amber: "#d97706", green: "#159a4b", violet: "#9d6bf2", cyan: "#0796b8", magenta: "#d94fa6", brown: "#a8794a", gray: "#868686",
 };
-/** Drawn over a fill: nothing, diagonals, the other diagonals, dots. */
-export const PATTERNS = ["", "slash", "backslash", "dots"];
+/** Drawn over a fill: nothing, diagonals, the other diagonals, dots, bright diagonals. */
+export const PATTERNS = ["", "slash", "backslash", "dots", "light"];
 
 /** `strength` is that of the fill where colors are steps of one hue. @typedef {{label: string, color: string, pattern: string, strength?: number}} Category */
 
@@ -17,12 +17,12 @@ export const SEVERAL = "several";
 
 /** The categories a way of coloring has; the order is that of the codes. @type {Record<string, Category[]>} */
 export const CATEGORIES = {
-  phase: [category("forward", "blue"), category("backward", "amber"), category("optimizer", "green"), category("other", "gray"), category(SEVERAL, "gray", "slash")],
+  phase: [category("forward", "blue"), category("backward", "amber"), category("optimizer", "green"), category("other", "gray"), category(SEVERAL, "gray", "light")],
   family: [
     category("matmul", "blue"), category("attention", "violet", "backslash"), category("convolution", "blue", "slash"), category("normalization", "cyan"),
     category("elementwise", "amber"), category("reduction", "green"), category("indexing", "green", "slash"), category("copy and layout", "brown", "dots"),
     category("communication", "magenta", "backslash"), category("module or block", "gray"), category("autograd", "amber", "slash"), category("device driver", "cyan", "slash"),
-    category("other", "gray", "dots"), category(SEVERAL, "gray", "slash"),
+    category("other", "gray", "dots"), category(SEVERAL, "gray", "light"),
   ],
   difference: [
     category("same", "gray"), category("slower", "amber"), category("faster", "blue"), category("added", "magenta", "slash"), category("removed", "violet", "dots"),
@@ -44,5 +44,5 @@ export function deviceCategories(devices) {
     const [hue, pattern] = DEVICE_LOOKS[index % DEVICE_LOOKS.length];
     return category(device, hue, index < DEVICE_LOOKS.length ? pattern : "dots");
   });
-  return [...looks, category("no device", "gray"), category(SEVERAL, "gray", "slash")];
+  return [...looks, category("no device", "gray"), category(SEVERAL, "gray", "light")];
 }

@@ -113,7 +113,10 @@ export class GridBody {
     cell.title = op ?? "null";
     cell.classList.remove("nb-tail");
     cell.style.paddingInlineStart = isGroup ? "" : "24px";
-    cell.replaceChildren(isGroup ? h("span", { class: "nb-twisty", "aria-hidden": "true" }) : h("span", { class: "nb-muted" }, `#${id} `), op === null ? nullMark() : h("bdi", { dir: "ltr" }, op));
+    const name = op === null ? nullMark() : h("bdi", { dir: "ltr" }, op);
+    const mark = isGroup ? h("span", { class: "nb-twisty", "aria-hidden": "true" }) : h("span", { class: "nb-muted" }, `#${id} `);
+    // The end of a path tells more than its start, here too.
+    cell.replaceChildren(mark, isGroup && this.columns[0].isTail ? h("span", { class: "nb-tail nb-lead" }, name) : name);
   }
 
   /** Returns the element that shows a position, if it is in view. @param {number} position */

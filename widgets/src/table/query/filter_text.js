@@ -11,17 +11,19 @@ import { globPattern } from "./glob.js";
 /**
  * @typedef {{column: string, op: string, value?: any, ignore_case?: boolean, not?: boolean}} Comparison
  * @typedef {Comparison | {any: Predicate[], not?: boolean} | {all: Predicate[], not?: boolean}} Predicate
- * @typedef {"text" | "time" | "bytes" | "flops" | "whole" | "metric"} Kind what a column holds
+ * @typedef {"text" | "time" | "bytes" | "flops" | "whole" | "share" | "metric"} Kind what a column holds
  */
 
 export class FilterError extends Error {}
 
-const NUMBER = /^(-?\d+(?:\.\d*)?(?:e[+-]?\d+)?|-?\.\d+)\s*([a-zµμ]*)$/i;
+const NUMBER = /^(-?\d+(?:\.\d*)?(?:e[+-]?\d+)?|-?\.\d+)\s*([a-zµμ%]*)$/i;
 const COMPARISON = /^(!=|<=|>=|<|>|=|)\s*([^]*)$/;
 /** @type {Record<string, string>} */
 const OPS = { "": "equals", "=": "equals", "!=": "equals", "<": "below", "<=": "at_most", ">": "above", ">=": "at_least" };
 const TIMES = { us: 1, µs: 1, ms: 1e3, s: 1e6 };
 const SIZES = { B: 1, KiB: 2 ** 10, MiB: 2 ** 20, GiB: 2 ** 30, TiB: 2 ** 40, kB: 1e3, MB: 1e6, GB: 1e9, TB: 1e12, k: 1e3, M: 1e6, G: 1e9, T: 1e12 };
+/** A share is 0 to 1, and written in percent. */
+const SHARES = { "": 0.01, "%": 0.01 };
 const MULTIPLES = { k: 1e3, M: 1e6, G: 1e9, T: 1e12 };
 const CASELESS = "(?i)";
 
@@ -81,12 +83,12 @@ function number(text, units) {
   const [, digits, unit] = NUMBER.exec(text.trim()) ?? [];
   const name = Object.keys(units).find((known) => known.toLowerCase() === unit?.toLowerCase().replace("μ", "µ"));
   if (digits === undefined || (unit && name === undefined)) {
-    throw new FilterError(`'${text.trim()}' is not a number; write >5, <=2, 3..8 or null, with a unit of ${Object.keys(units).join(", ")}.`);
+    throw new FilterError(`'${text.trim()}' is not a number; write >5, <=2, 3..8 or null, with a unit of ${Object.keys(units).filter(Boolean).join(", ")}.`);
   }
   return Number(digits) * (name === undefined ? 1 : units[name]);
 }
 
 /** @param {Kind} kind @returns {Record<string, number>} */
 function unitsOf(kind) {
-  return kind === "time" ? TIMES : kind === "bytes" ? SIZES : MULTIPLES;
+  return kind === "time" ? TIMES : kind === "bytes" ? SIZES : kind === "share" ? SHARES : MULTIPLES;
 }

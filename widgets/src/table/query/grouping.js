@@ -2,7 +2,7 @@
 
 /**
  * How rows are grouped, as nbkit/analysis/query/groups.py explains it; `open` holds a row of each group that is open.
- * @typedef {{by: string[], totals: Record<string, "sum" | "min" | "max">, spread?: string, each?: string[], among?: string[], open?: number[]}} Grouping
+ * @typedef {{by: string[], totals: Record<string, "sum" | "min" | "max" | "outer" | "middle" | "iqr" | "least">, spread?: string, each?: string[], among?: string[], only?: string[], open?: number[]}} Grouping
  */
 
 /**

@@ -2,6 +2,7 @@
 
 from typing import Literal
 
+from nbkit.capture.check.opcheck import CheckObserver
 from nbkit.capture.frames.selection import Selection
 from nbkit.capture.recorder.needs import check_observed, check_threads
 from nbkit.capture.recorder.recorder import Recorder
@@ -29,7 +30,8 @@ class optrace(Recorder):  # noqa: N801  a context manager is named like the func
             It needs the built recorder (`build_recorder()`).
         threads: "all" records the ops of every thread of the process, "current" those of this one and of autograd's for
             it. Ops of other threads have a module and a source line, but no API call. It needs the built recorder.
-        values: "stats" adds mean, std, min, max, norm, NaN and Inf counts of every tensor (slow: reads every value).
+        values: "stats" adds mean, std, min, max, norm, NaN and Inf counts of every tensor (slow: reads every value);
+            null where memory was not written yet. Without filters it looks for NaN, Inf and underflow as opcheck does.
         name: what the trace is called where it is shown.
 
     Raises:
@@ -59,4 +61,7 @@ class optrace(Recorder):  # noqa: N801  a context manager is named like the func
             check_observed("inner_ops", values)
         check_threads(threads, values)
         selection = Selection(ops, exclude_ops, modules, exclude_modules)
-        super().__init__(selection=selection, values=values, inner_ops=inner_ops, threads=threads, name=name)
+        # What a filter leaves out may take a NaN out again.
+        observers = [CheckObserver()] if values is not None and not selection.set_options() else []
+        options = {"selection": selection, "values": values, "inner_ops": inner_ops, "threads": threads, "name": name}
+        super().__init__(*observers, **options)

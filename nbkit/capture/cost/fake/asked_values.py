@@ -1,0 +1,318 @@
+"""Computes, where a step on shapes asks for a tensor's values, the ops that these follow from, and no others."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, Literal, NamedTuple
+from weakref import ref
+
+import torch
+from torch import Tensor, UntypedStorage
+from torch._ops import OpOverload
+
+from nbkit.capture.cost.fake.known_values import repeated
+from nbkit.capture.replay.copies import tensors_in
+from nbkit.capture.replay.isolated import isolated
+
+Values = Literal["auto", "run", "bound"]
+WAYS = ("auto", "run", "bound")
+# What is computed unasked in one step: a few seconds of one core.
+MOST_FLOPS, MOST_BYTES = 10**11, 1 << 30
+# A real tensor that a constant was made of is gone at once: it is copied.
+MOST_CONSTANT = 1 << 16
+NO_MEMORY = -1
+NOTED = "_nbkit_view"  # on a tensor without values: the id of its memory, and its view
+INPLACE_VIEW = torch.Tag.inplace_view
+CLONE = torch.ops.aten.clone.default
+
+
+class View(NamedTuple):
+    """Holds where a tensor without values lies: the number of its memory, its bytes, and how it is laid out there."""
+
+    number: int
+    nbytes: int
+    dtype: torch.dtype
+    shape: torch.Size
+    stride: tuple[int, ...]
+    offset: int
+
+    def of(self, memory: UntypedStorage) -> Tensor:
+        """Returns the tensor of this layout on a memory with values."""
+        empty = torch.empty(0, dtype=self.dtype, device=memory.device)
+        return empty.set_(memory, self.offset, self.shape, self.stride)  # type: ignore[call-overload, no-any-return]
+
+    def filled(self, values: Tensor) -> UntypedStorage:
+        """Returns a new memory that holds these values in this layout."""
+        memory = torch.UntypedStorage(self.nbytes, device=values.device)
+        self.of(memory).copy_(values)
+        return memory
+
+
+class Call(NamedTuple):
+    """Holds an op that makes or writes memories: views in place of tensors, and its price."""
+
+    func: OpOverload
+    args: Any
+    kwargs: Any
+    made: tuple[View | None, ...]  # of each result; null for a view of what was there
+    taken: frozenset[int]
+    written: frozenset[int]
+    flops: int
+
+    def makes(self) -> set[int]:
+        """Returns the numbers of the memories that it makes."""
+        return {view.number for view in self.made if view is not None}
+
+
+class AskedValues:
+    """Notes the ops of a step, and runs on copies those that lead to values that are asked for.
+
+    `number_of` returns the number of a tensor's memory, which no other has; null where it has none. With "run" each op
+    runs at once, with "bound" none ever does. Real tensors, and torch's random state, stay as they are.
+    """
+
+    def __init__(self, number_of: Callable[[Tensor], int | None], way: Values) -> None:
+        self.number_of, self.way = number_of, way
+        self.calls: list[Call] = []
+        self.is_done = bytearray()
+        self.writers: dict[int, list[int]] = {}
+        self.readers: dict[int, list[int]] = {}
+        self.sources: dict[int, tuple[Any, View]] = {}
+        self.memories: dict[int, UntypedStorage] = {}  # with values
+        self.unknown, self.copies = {NO_MEMORY}, NO_MEMORY
+        self.data: set[int] = set()  # memories that follow from more than numbers, integers and masks
+        self.spent_flops = self.spent_bytes = 0
+        self.random: Tensor | None = None
+        self.is_too_dear = False  # whether the values asked for last were not computed for their price alone
+        self.places: dict[OpOverload, tuple[int | str, ...]] = {}
+        self.generators: dict[int, torch.Generator] = {}  # copies of those that the step draws from, by id
+
+    def note(self, real: Tensor, fake: Tensor) -> None:
+        """Notes a real tensor that the step takes."""
+        view = self._view(fake)
+        if self.way != "bound" and view.number not in self.sources:
+            if real.numel() > 1 and (real.is_floating_point() or real.is_complex()):
+                self.data.add(view.number)
+            is_constant = real.numel() <= MOST_CONSTANT and not real.requires_grad
+            with isolated():
+                self.sources[view.number] = (real.detach().clone() if is_constant else ref(real)), view
+
+    def record(self, func: OpOverload, args: Any, kwargs: Any, out: Any, flops: int) -> None:
+        """Notes an op that has run on shapes, if it made or wrote something."""
+        if self.way == "bound":
+            return
+        places = self.places.get(func)
+        if places is None:
+            places = self.places[func] = _written(func)
+        if places and INPLACE_VIEW in func.tags:
+            for tensor in tensors_in(args):
+                vars(tensor).pop(NOTED, None)
+        outs = [self._view(tensor) for tensor in tensors_in(out)]
+        made = tuple(None if self._is_known(view.number) else view for view in outs)
+        if not places and not any(made):
+            return
+        taken: set[int] = set()
+        given, named = self._views(args, taken), self._views(kwargs, taken)
+        written: set[int] = set()
+        for place in places:
+            written |= _numbers(named.get(place) if isinstance(place, str) else given[place : place + 1])
+        self._add(Call(func, given, named, made, frozenset(taken), frozenset(written), flops))
+
+    def _add(self, call: Call) -> None:
+        place = len(self.calls)
+        self.calls.append(call)
+        self.is_done.append(0)
+        changed = call.makes() | call.written
+        if not self.unknown.isdisjoint(call.taken):
+            self.unknown |= changed
+        if not self.data.isdisjoint(call.taken) or torch.Tag.nondeterministic_seeded in call.func.tags:
+            self.data |= changed
+        for number in changed:
+            self.writers.setdefault(number, []).append(place)
+        for number in call.taken - call.written:
+            self.readers.setdefault(number, []).append(place)
+        if self.way == "run":
+            with self._running():
+                self._run(place)
+
+    def is_data(self, fake: Tensor) -> bool:
+        """Returns whether a tensor follows from more than numbers, integers and masks, or is unknown."""
+        number = self._view(fake).number
+        return number in self.data or number in self.unknown
+
+    def forget(self, out: Any) -> None:
+        """Takes results for unknown: their shapes are bounds."""
+        self.unknown.update(self._view(tensor).number for tensor in tensors_in(out))
+
+    def close(self) -> None:
+        """Lets go of all that was noted."""
+        for noted in (self.calls, self.writers, self.readers, self.sources, self.memories):
+            noted.clear()
+
+    def gone(self, number: int) -> None:
+        """Is told that a memory is gone; where every op has run already, none needs it any more."""
+        if self.way == "run":
+            self.memories.pop(number, None)
+
+    def copied(self, fake: Tensor) -> View | None:
+        """Returns what stands for a tensor as it is now, whatever is written to it later; null where it is unknown."""
+        view = self._view(fake)
+        if self.way == "bound" or view.number in self.unknown or not self._is_known(view.number):
+            return None
+        self.copies -= 1
+        copy = view._replace(number=self.copies, nbytes=view.dtype.itemsize, stride=(), offset=0)
+        self._add(Call(CLONE, (view,), {}, (copy,), frozenset({view.number}), frozenset(), 0))
+        return copy
+
+    def value(self, fake: Tensor | View) -> Tensor | None:
+        """Returns a tensor with values; None where they cannot be computed, or only at too high a price."""
+        view = fake if isinstance(fake, View) else self._view(fake)
+        self.is_too_dear = False
+        needed = None if self.way == "bound" else self._needed(view.number)
+        if needed is None or not self._is_paid(needed, view.number):
+            return None
+        with self._running():
+            for place in sorted(needed):
+                self._run(place)
+            try:
+                return view.of(self._memory(view.number))
+            except LookupError:
+                return None
+
+    def _needed(self, number: int) -> set[int] | None:
+        """Returns the calls that have to run before a memory has its values; None if one of them cannot.
+
+        What reads a memory before one of them writes to it has to run before that, too: nobody could run it later.
+        """
+        needed: set[int] = set()
+        reached: dict[int, int] = {}
+        waiting = [(number, len(self.calls))]
+        while waiting:
+            number, end = waiting.pop()
+            if reached.get(number, -1) >= end:
+                continue
+            reached[number] = end
+            if number in self.unknown or not self._is_known(number):
+                return None
+            writers = [place for place in self.writers.get(number, ()) if place < end and not self.is_done[place]]
+            before = writers[-1] if writers else 0
+            readers = [place for place in self.readers.get(number, ()) if place < before and not self.is_done[place]]
+            for place in {*writers, *readers} - needed:
+                needed.add(place)
+                call = self.calls[place]
+                waiting += [(taken, place) for taken in call.taken - call.written]
+                waiting += [(written, place + 1) for written in call.written]
+        return needed
+
+    def _is_known(self, number: int) -> bool:
+        return number in self.writers or number in self.sources or number in self.unknown
+
+    def _is_paid(self, needed: set[int], number: int) -> bool:
+        """Returns whether a step may take the price of these calls unasked, and adds it to what the step has spent."""
+        calls = [self.calls[place] for place in needed]
+        taken = {number}.union(*(call.taken for call in calls)) & (self.sources.keys() - self.memories.keys())
+        flops = self.spent_flops + sum(call.flops for call in calls)
+        made = sum(view.nbytes for call in calls for view in call.made if view is not None)
+        nbytes = self.spent_bytes + made + sum(self.sources[number][1].nbytes for number in taken)
+        if self.way == "auto" and (flops > MOST_FLOPS or nbytes > MOST_BYTES):
+            self.is_too_dear = True
+            return False
+        self.spent_flops, self.spent_bytes = flops, nbytes
+        return True
+
+    @contextmanager
+    def _running(self) -> Iterator[None]:
+        devices = range(torch.cuda.device_count()) if torch.cuda.is_initialized() else ()
+        with isolated(), torch.random.fork_rng([*devices]):
+            if self.random is not None:
+                torch.set_rng_state(self.random)
+            yield
+            self.random = torch.get_rng_state()
+
+    def _run(self, place: int) -> None:
+        """Runs a call with values; where that fails, what it makes and writes stays unknown."""
+        call = self.calls[place]
+        self.is_done[place] = 1
+        try:
+            result = call.func(*self._with_values(call.args), **self._with_values(call.kwargs))
+            others = {self.memories[number].data_ptr() for number in call.taken}
+            # Without gradients a kernel keeps nothing for a backward pass.
+            for view, value in zip(call.made, tensors_in(result), strict=False):
+                if view is None or view.number in self.memories:
+                    continue
+                if value.shape == view.shape:
+                    self.memories[view.number] = _memory_of(value, view, others)
+                else:  # what a kernel keeps for itself
+                    self.unknown.add(view.number)
+        except Exception:  # what a kernel refuses, the step refuses when it runs
+            self.unknown |= call.makes() | call.written
+
+    def _memory(self, number: int) -> UntypedStorage:
+        """Returns a memory with values, of a real tensor a copy. Raises LookupError where nobody knows them."""
+        if number in self.unknown:
+            raise LookupError
+        if number not in self.memories:
+            source, view = self.sources[number]
+            real = source if isinstance(source, Tensor) else source()
+            if real is None:
+                raise LookupError
+            is_same = (real.shape, real.dtype) == (view.shape, view.dtype)
+            if is_same and real.untyped_storage().nbytes() == view.nbytes and real is not source:
+                self.memories[number] = real.untyped_storage().clone()
+            else:
+                self.memories[number] = view.filled(real if is_same else repeated(real.detach(), view.shape))
+        return self.memories[number]
+
+    def _view(self, tensor: Tensor) -> View:
+        memory_id = id(tensor.untyped_storage()) if tensor.layout is torch.strided else None
+        noted = vars(tensor).get(NOTED)
+        if noted is not None and noted[0] == memory_id and noted[1].shape == tensor.shape:
+            known: View = noted[1]
+            return known
+        number = self.number_of(tensor)
+        if number is None:
+            return View(NO_MEMORY, 0, tensor.dtype, tensor.shape, (), 0)
+        nbytes = tensor.untyped_storage().nbytes()
+        view = View(number, nbytes, tensor.dtype, tensor.shape, tensor.stride(), tensor.storage_offset())
+        vars(tensor)[NOTED] = memory_id, view
+        return view
+
+    def _views(self, held: Any, taken: set[int]) -> Any:
+        if isinstance(held, Tensor):
+            view = self._view(held)
+            taken.add(view.number)
+            return view
+        if type(held) in (list, tuple):
+            return type(held)([self._views(item, taken) for item in held])
+        return {name: self._views(item, taken) for name, item in held.items()} if type(held) is dict else held
+
+    def _with_values(self, held: Any) -> Any:
+        if type(held) is View:
+            return held.of(self._memory(held.number))
+        if type(held) is torch.Generator:
+            return self.generators.setdefault(id(held), held.clone_state())
+        if type(held) in (list, tuple):
+            return type(held)([self._with_values(item) for item in held])
+        return {name: self._with_values(item) for name, item in held.items()} if type(held) is dict else held
+
+
+def _memory_of(value: Tensor, view: View, others: set[int]) -> UntypedStorage:
+    """Returns the memory of a result, laid out as on shapes and shared with nothing that the op took."""
+    memory = value.untyped_storage()
+    layout = value.dtype, value.shape, value.stride(), value.storage_offset(), memory.nbytes()
+    is_as_told = layout == (view.dtype, view.shape, view.stride, view.offset, view.nbytes)
+    return memory if is_as_told and memory.data_ptr() not in others else view.filled(value)
+
+
+def _numbers(held: Any) -> set[int]:
+    if type(held) is View:
+        return {held.number}
+    return set().union(*map(_numbers, held)) if type(held) in (list, tuple) else set()
+
+
+def _written(func: OpOverload) -> tuple[int | str, ...]:
+    """Returns which arguments an op writes to, by their place and by their name."""
+    if not func._schema.is_mutable:
+        return ()
+    arguments = [*enumerate(func._schema.arguments)]
+    written = [pair for pair in arguments if pair[1].alias_info is not None and pair[1].alias_info.is_write]
+    return tuple(key for place, argument in written for key in (place, argument.name))

@@ -1,0 +1,1 @@
+"""Pictures of training: of its steps, and of what each layer gets."""
