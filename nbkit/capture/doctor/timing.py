@@ -10,7 +10,7 @@ import pandas as pd
 import torch
 
 from nbkit.capture.profiler.kineto import KinetoOptions, event_overhead_us
-from nbkit.capture.profiler.optime import KinetoRecording
+from nbkit.capture.profiler.kineto_recording import KinetoRecording
 from nbkit.capture.raw.recording import Recording
 from nbkit.capture.recorder.observer import Frames, Meta, Observer
 from nbkit.capture.step.module_calls import ModuleCalls
@@ -88,11 +88,15 @@ def flops_of(ops: pd.DataFrame) -> dict[str, int]:
     known = formulas()
     kinds = ops.loc[ops["level"] == "aten", ["op", "input_shapes", "arguments"]]
     counted = {"flops": 0, "uncounted_calls": 0}
-    for (op, shapes, arguments), calls in kinds.value_counts(dropna=False, sort=False).items():
+    for row in kinds.value_counts(dropna=False, sort=False).reset_index(name="calls").to_dict("records"):
+        op, calls = str(row["op"]), int(row["calls"])
         formula = known.get(op.rpartition(".")[0])
         if formula is None:
             continue
-        flops = None if pd.isna(shapes) else call_flops(formula, json.loads(shapes), _values(op, arguments))
+        shapes = row["input_shapes"]
+        flops = (
+            call_flops(formula, json.loads(shapes), _values(op, row["arguments"])) if isinstance(shapes, str) else None
+        )
         counted["uncounted_calls" if flops is None else "flops"] += calls * (1 if flops is None else flops)
     return counted
 

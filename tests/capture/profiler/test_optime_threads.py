@@ -10,7 +10,7 @@ from torch.profiler import ProfilerActivity, profile
 import nbkit
 from nbkit import OptionError
 from nbkit.capture.native.library import library
-from nbkit.capture.profiler import optime as module
+from nbkit.capture.profiler import kineto_recording as module
 from tests.capture.timed import level, named, timed
 
 

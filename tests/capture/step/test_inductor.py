@@ -11,7 +11,7 @@ from torch.profiler import ProfilerActivity, profile
 import nbkit
 from nbkit.analysis.time.gaps import time_by_kind
 from nbkit.capture.native.library import library
-from nbkit.capture.profiler.optime import HIDDEN_KERNELS
+from nbkit.capture.profiler.kineto_recording import HIDDEN_KERNELS
 from nbkit.views.sections.time import time_sections
 from tests.capture.models import aten, bits
 from tests.capture.timed import level, timed

@@ -1,0 +1,122 @@
+"""KinetoRecording keeps torch.profiler's engine on around one run of a step, and makes frames of what it saw."""
+
+from contextlib import ExitStack
+from dataclasses import dataclass
+from time import perf_counter_ns
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from torch._C._profiler import _RecordFunctionFast
+
+from nbkit.capture.frames.module_rows import modules_frame
+from nbkit.capture.profiler.api_ranges import ApiRanges
+from nbkit.capture.profiler.collectives import Collectives
+from nbkit.capture.profiler.compiled_graphs import CompiledGraphs
+from nbkit.capture.profiler.kineto import Kineto, KinetoOptions
+from nbkit.capture.profiler.kineto_events import before_the_end, read
+from nbkit.capture.profiler.op_lines import OpLines
+from nbkit.capture.profiler.own_work import without_own_work
+from nbkit.capture.profiler.range_events import with_marks
+from nbkit.capture.profiler.ranges import ROOT_MARK, Ranges
+from nbkit.capture.step.compiled import CompiledRegions
+from nbkit.schema import LINES, MEMORY
+from nbkit.timeline import timeline
+from nbkit.timeline.compiled import has_hidden_kernels
+
+# Why a recording has no events.
+ELSEWHERE = "nothing was recorded: the recording ended in another thread than the one it began in"
+HIDDEN_KERNELS = (
+    "A compiled region's fused kernels are no rows: their time is self time of the rows of the region. Each is a row "
+    "where torch._inductor.config.cpp.enable_kernel_profile was True when the region was compiled."
+)
+TAKEN = "nothing was recorded: another profiler began inside the recording and took the events"
+
+
+@dataclass
+class Run:
+    """Holds one recorded run of the step: its frames, and what is known about it."""
+
+    frames: dict[str, pd.DataFrame]
+    wall_us: float
+    skipped: dict[str, int]
+    notes: list[str]
+
+
+class KinetoRecording:
+    """Keeps one recording on, from its making to end()."""
+
+    def __init__(self, options: KinetoOptions, stacks: bool) -> None:
+        self.options = options
+        self.skipped: dict[str, int] = {}
+        self.kineto = Kineto(options)
+        self.api = ApiRanges()
+        self.ranges = Ranges(self.api)
+        self.collectives = Collectives()
+        self.compiled = CompiledRegions(self, self.api, self.ranges)
+        self.graphs = CompiledGraphs()
+        self.lines = OpLines()
+        self.result: Any = None
+        with ExitStack() as ends:  # an interrupt in here leaves nothing on
+            self.kineto.start()
+            ends.callback(self._stop)
+            for part in (self.ranges, self.collectives, self.graphs, self.compiled):
+                ends.callback(part.remove)
+                part.install()
+            ends.callback(self.api.__exit__)
+            if stacks:
+                self.api.__enter__()
+            self.root = _RecordFunctionFast(ROOT_MARK)
+            self.start_ns = perf_counter_ns()
+            self.root.__enter__()
+            ends.callback(self.lines.remove)
+            self.lines.install()
+            self.ends = ends.pop_all()
+
+    def _stop(self) -> None:
+        self.result = self.kineto.stop()
+
+    def end(self) -> Run:
+        """Switches everything off and returns the frames of what was recorded."""
+        self.stop()
+        return self.read()
+
+    def stop(self) -> None:
+        """Switches everything off."""
+        self.root.__exit__(None, None, None)
+        self.wall_us = (perf_counter_ns() - self.start_ns) / 1e3
+        self.ends.close()
+
+    def read(self, own_work: np.ndarray | None = None) -> Run:
+        """Returns the frames of what was recorded; `own_work` are spans of perf_counter_ns() to leave out, in order."""
+        self.ranges.other_threads.say(self.skip)
+        for reason, count in self.ranges.skipped.items():
+            self.skip(reason, count)
+        events = before_the_end(read(self.result, self.options, self.skip), ROOT_MARK)
+        if own_work is not None and ROOT_MARK in events.name:
+            inside = own_work[own_work[:, 0] >= self.start_ns]
+            offset = int(events.start_ns[events.name.index(ROOT_MARK)]) - self.start_ns
+            events = without_own_work(events, inside + offset)
+            self.wall_us -= float((inside[:, 1] - inside[:, 0]).sum()) / 1e3
+        self.result = None
+        if ROOT_MARK not in events.name:
+            self.kineto.notes[:] = [ELSEWHERE if self.kineto.is_lost else TAKEN]
+        events = with_marks(events, self.ranges, self.api, self.collectives)
+        has_compiled = bool(self.graphs.graphs)
+        self.graphs.tell_sources(events)
+        texts = self.lines.tell_sources(events)
+        made = timeline(events)
+        frames = {
+            "ops": made.ops,
+            "modules": modules_frame(self.ranges.modules, self.ranges.modules.roots.labels()),
+            "lines": LINES.frame({"source": [*texts], "text": [*texts.values()]}),
+        }
+        if self.options.memory:
+            frames["memory"] = MEMORY.frame() if made.memory is None else made.memory
+        if has_compiled and has_hidden_kernels(made.ops):
+            self.kineto.notes.append(HIDDEN_KERNELS)
+        return Run(frames, self.wall_us, self.skipped, self.kineto.notes)
+
+    def skip(self, reason: str, count: int = 1) -> None:
+        """Counts something that is not in the frames, so that the trace can say so."""
+        self.skipped[reason] = self.skipped.get(reason, 0) + count
