@@ -30,13 +30,13 @@ FOLLOWS = (
 
 def test_causes_are_counted_and_told_first_with_what_follows():
     parts = nan_of_a_script().brief().split("\n\n")
-    assert parts[1].startswith("2 causes (1 error, 1 warning), 9 consequences, 1 hint.")
-    assert parts[2] == (
+    assert parts[0].startswith("2 causes (1 error, 1 warning), 9 consequences, 1 hint.")
+    assert parts[1] == (
         "1. error, nan: aten.div.Tensor: its only element is NaN.\n"
         f"   in step 211, train.py:7: `x / y`\n   {FOLLOWS}\n   Guard."
     )
-    assert parts[3].split("\n")[2] == "   The same in 1 other module: b."
-    assert parts[4].startswith("3. hint, zero_gradient")
+    assert parts[2].split("\n")[2] == "   The same in 1 other module: b."
+    assert parts[3].startswith("3. hint, zero_gradient")
 
 
 def test_every_form_has_the_line():
@@ -64,5 +64,5 @@ def test_a_hint_from_which_a_warning_follows_is_a_warning():
 def test_one_severity_needs_no_word_of_causes():
     found = Finding("nan", "error", "NaN", "Guard.", phase="forward", **DIV)
     later = Finding("non_finite_gradient", "error", "The optimizer uses NaN", "Find it.")
-    assert "\n\n1 error, 1 consequence." in with_findings(found, later).brief()
+    assert with_findings(found, later).brief().startswith("1 error, 1 consequence.")
     assert "1 further error follows from it: the optimizer uses NaN." in with_findings(found, later).brief()
