@@ -37,7 +37,7 @@ def test_marks_that_cannot_be_seen_are_escaped_between_other_letters() -> None:
     [
         ("/venv/lib/site-packages/transformers/models/gpt2/modeling_gpt2.py:9", "transformers/.../modeling_gpt2.py:9"),
         ("site-packages/einops/einops.py:12", "einops/einops.py:12"),
-        ("/home/ada/project/models/net.py:35", ".../models/net.py:35"),
+        ("/srv/ada/project/models/net.py:35", ".../models/net.py:35"),
         ("models/net.py:35", "models/net.py:35"),
         ("Cell In[3], line 5", "Cell In[3], line 5"),
         ("a share of 3/4 in /a/b/c/net.py:3, 2/s", "a share of 3/4 in .../c/net.py:3, 2/s"),
