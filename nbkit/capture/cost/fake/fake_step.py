@@ -238,8 +238,8 @@ class FakeStep(StepMode):
                 fake = self.fakes[real] = self.fake.fake_tensor_converter.from_real_tensor(self.fake, real)
         except RecursionError as error:  # of a subclass that makes itself again, as the simulated device's does
             raise CostError(
-                f"opcost cannot take a {type(real).__name__} on {real.device}{self.asking.place()}; run the step on the "
-                "CPU, and name the accelerator with opcost(device=...) for its times."
+                f"opcost cannot take a {type(real).__name__} on {real.device}{self.asking.place()}; run the step on "
+                "the CPU, and name the accelerator with opcost(device=...) for its times."
             ) from error
         self.values.note(real, fake)
         self.watcher.real(real, fake)
