@@ -9,6 +9,7 @@ import argparse
 import logging
 import warnings
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from time import process_time
 from typing import Any, NamedTuple
@@ -38,12 +39,12 @@ ATTENTION = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu
 
 def grouped(left: Any, right: Any, *_: Any, **__: Any) -> int:
     """Each row of the first matrix meets one of the experts' matrices; in a backward pass each column one row."""
-    return 2 * left[-2] * left[-1] * right[-1]
+    return int(2 * left[-2] * left[-1] * right[-1])
 
 
 def convolved(out: Any, x: Any, weight: Any, *args: Any, **__: Any) -> int:
     """Each gradient takes the products of the forward pass: torch's own rule forgets that there are groups."""
-    return sum(args[-1][:2]) * conv_flop_count(x, weight, out, transposed=args[4])
+    return int(sum(args[-1][:2])) * conv_flop_count(x, weight, out, transposed=args[4])
 
 
 RULES = {
@@ -85,7 +86,7 @@ def of_family(family: Family) -> Step:
 def steps() -> Iterator[tuple[str, Callable[[], Step]]]:
     yield from OTHER_STEPS.items()
     for name, family in {**FAMILIES, **OTHER_MODELS}.items():
-        yield name, lambda family=family: of_family(family)
+        yield name, partial(of_family, family)
 
 
 def flops_of(step: Step) -> int | None:
@@ -107,12 +108,13 @@ def result_of(name: str, make: Callable[[], Step], values: Any) -> Result | None
     except Exception as error:
         print(f"{name} cannot be made: {type(error).__name__}: {first_line(error)}", flush=True)
         return None
-    error, counted, started = None, 0, process_time()
+    ended: Exception | None = None
+    counted, started = 0, process_time()
     torch.manual_seed(1)
     try:
         counted = known_to_torch(nbkit.opcost(values=values).run(step).costs)
     except Exception as caught:
-        error = caught
+        ended = caught
     seconds = process_time() - started
     torch.manual_seed(1)
     try:
@@ -120,8 +122,8 @@ def result_of(name: str, make: Callable[[], Step], values: Any) -> Result | None
     except Exception as caught:
         print(f"{name} does not run: {type(caught).__name__}: {first_line(caught)}", flush=True)
         return None
-    text = "" if error is None else f"{type(error).__name__}: {first_line(error)}"
-    return Result(name, text, error is None or isinstance(error, CostError), counted, run, seconds)
+    text = "" if ended is None else f"{type(ended).__name__}: {first_line(ended)}"
+    return Result(name, text, ended is None or isinstance(ended, CostError), counted, run, seconds)
 
 
 def apart(result: Result) -> float:

@@ -217,7 +217,7 @@ class CostObserver(Observer):
             "saved": saved_frame(self.saved.saved, ops, op_ids),
         }
         meta = {} if self.device is None else {"cost_device": self.device.peaks()}
-        meta |= {"computed_values": self.step.computed, "bounded_values": self.step.bounds}
+        meta |= {"computed_values": self.step.asking.computed, "bounded_values": self.step.asking.bounds}
         return frames, {"unknown_flops": self.costs.unknown(), "notes": [*self.step.notes(), *self.saved.notes], **meta}
 
     def completed(self, frames: Frames, meta: Meta) -> tuple[Frames, Meta]:

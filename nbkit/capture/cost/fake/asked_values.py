@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 from weakref import ref
 
 import torch
@@ -10,6 +10,7 @@ from torch import Tensor, UntypedStorage
 from torch._ops import OpOverload
 
 from nbkit.capture.cost.fake.known_values import repeated
+from nbkit.capture.cost.fake.noted_calls import Call, View, memory_of, numbers, written_places
 from nbkit.capture.replay.copies import tensors_in
 from nbkit.capture.replay.isolated import isolated
 
@@ -23,44 +24,6 @@ NO_MEMORY = -1
 NOTED = "_nbkit_view"  # on a tensor without values: the id of its memory, and its view
 INPLACE_VIEW = torch.Tag.inplace_view
 CLONE = torch.ops.aten.clone.default
-
-
-class View(NamedTuple):
-    """Holds where a tensor without values lies: the number of its memory, its bytes, and how it is laid out there."""
-
-    number: int
-    nbytes: int
-    dtype: torch.dtype
-    shape: torch.Size
-    stride: tuple[int, ...]
-    offset: int
-
-    def of(self, memory: UntypedStorage) -> Tensor:
-        """Returns the tensor of this layout on a memory with values."""
-        empty = torch.empty(0, dtype=self.dtype, device=memory.device)
-        return empty.set_(memory, self.offset, self.shape, self.stride)  # type: ignore[call-overload, no-any-return]
-
-    def filled(self, values: Tensor) -> UntypedStorage:
-        """Returns a new memory that holds these values in this layout."""
-        memory = torch.UntypedStorage(self.nbytes, device=values.device)
-        self.of(memory).copy_(values)
-        return memory
-
-
-class Call(NamedTuple):
-    """Holds an op that makes or writes memories: views in place of tensors, and its price."""
-
-    func: OpOverload
-    args: Any
-    kwargs: Any
-    made: tuple[View | None, ...]  # of each result; null for a view of what was there
-    taken: frozenset[int]
-    written: frozenset[int]
-    flops: int
-
-    def makes(self) -> set[int]:
-        """Returns the numbers of the memories that it makes."""
-        return {view.number for view in self.made if view is not None}
 
 
 class AskedValues:
@@ -102,7 +65,7 @@ class AskedValues:
             return
         places = self.places.get(func)
         if places is None:
-            places = self.places[func] = _written(func)
+            places = self.places[func] = written_places(func)
         if places and INPLACE_VIEW in func.tags:
             for tensor in tensors_in(args):
                 vars(tensor).pop(NOTED, None)
@@ -114,7 +77,7 @@ class AskedValues:
         given, named = self._views(args, taken), self._views(kwargs, taken)
         written: set[int] = set()
         for place in places:
-            written |= _numbers(named.get(place) if isinstance(place, str) else given[place : place + 1])
+            written |= numbers(named.get(place) if isinstance(place, str) else given[place : place + 1])
         self._add(Call(func, given, named, made, frozenset(taken), frozenset(written), flops))
 
     def _add(self, call: Call) -> None:
@@ -240,7 +203,7 @@ class AskedValues:
                 if view is None or view.number in self.memories:
                     continue
                 if value.shape == view.shape:
-                    self.memories[view.number] = _memory_of(value, view, others)
+                    self.memories[view.number] = memory_of(value, view, others)
                 else:  # what a kernel keeps for itself
                     self.unknown.add(view.number)
         except Exception:  # what a kernel refuses, the step refuses when it runs
@@ -293,26 +256,3 @@ class AskedValues:
         if type(held) in (list, tuple):
             return type(held)([self._with_values(item) for item in held])
         return {name: self._with_values(item) for name, item in held.items()} if type(held) is dict else held
-
-
-def _memory_of(value: Tensor, view: View, others: set[int]) -> UntypedStorage:
-    """Returns the memory of a result, laid out as on shapes and shared with nothing that the op took."""
-    memory = value.untyped_storage()
-    layout = value.dtype, value.shape, value.stride(), value.storage_offset(), memory.nbytes()
-    is_as_told = layout == (view.dtype, view.shape, view.stride, view.offset, view.nbytes)
-    return memory if is_as_told and memory.data_ptr() not in others else view.filled(value)
-
-
-def _numbers(held: Any) -> set[int]:
-    if type(held) is View:
-        return {held.number}
-    return set().union(*map(_numbers, held)) if type(held) in (list, tuple) else set()
-
-
-def _written(func: OpOverload) -> tuple[int | str, ...]:
-    """Returns which arguments an op writes to, by their place and by their name."""
-    if not func._schema.is_mutable:
-        return ()
-    arguments = [*enumerate(func._schema.arguments)]
-    written = [pair for pair in arguments if pair[1].alias_info is not None and pair[1].alias_info.is_write]
-    return tuple(key for place, argument in written for key in (place, argument.name))

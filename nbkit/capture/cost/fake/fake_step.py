@@ -3,7 +3,6 @@
 import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
-from sys import _getframe
 from typing import Any, Protocol
 
 import torch
@@ -19,23 +18,20 @@ from torch.nn.parameter import is_lazy
 from torch.utils.weak import WeakIdKeyDictionary
 
 from nbkit.capture.cost.fake.asked_values import AskedValues, Values
+from nbkit.capture.cost.fake.asking import ITEM, Asking, op_name
 from nbkit.capture.cost.fake.fake_mode import FakeMode
 from nbkit.capture.cost.fake.known_shapes import bounded, shaped_by_values
-from nbkit.capture.cost.fake.known_values import KnownValues
 from nbkit.capture.cost.fake.packed_sequences import ctc_of_fakes, padding_of_fakes
-from nbkit.capture.cost.fake.refusals import is_of_loader, refuse_device, refuse_nested
+from nbkit.capture.cost.fake.refusals import refuse_device, refuse_nested
 from nbkit.capture.cost.fake.shape_formulas import shape_formula
 from nbkit.capture.cost.fake.uncompiled import NOTE, Uncompiled, untraced
-from nbkit.capture.cost.fake.unknown_number import UnknownNumber, numbers_of_fakes
+from nbkit.capture.cost.fake.unknown_number import numbers_of_fakes
 from nbkit.capture.cost.fake.workspaces import KEPT, Workspaces
-from nbkit.capture.raw.source import location_text, user_location
 from nbkit.capture.raw.step_mode import StepMode
-from nbkit.capture.replay.copies import all_tensors, mapped, tensors_in
-from nbkit.capture.replay.isolated import isolated
+from nbkit.capture.replay.copies import all_tensors
 from nbkit.errors import CostError
 
 # torch raises these where a result, or its shape, depends on values.
-ITEM = torch.ops.aten._local_scalar_dense.default
 LIFT = torch.ops.aten.lift_fresh.default  # takes the real tensor that torch.tensor() makes
 NEEDS_VALUES = (DataDependentOutputException, DynamicOutputShapeException)
 COMPRESSED = (torch.sparse_csr, torch.sparse_csc, torch.sparse_bsr, torch.sparse_bsc)
@@ -76,13 +72,11 @@ class FakeStep(StepMode):
         super().__init__()  # type: ignore[no-untyped-call]
         self.fake = FakeMode()
         self.watcher, self.stand_in = watcher, stand_in
-        self.assumed = 0  # values of optimizers that were taken as 1
         self.formulas: dict[OpOverload, Callable[..., Any] | None] = {}
         self.key: Any = None  # what the cost of the running op follows from; null if it was unusual
-        self.is_reading, self.is_unknown = False, False  # tensor.item() runs; it gave what nobody knows
-        self.values, self.asked = KnownValues(), AskedValues(watcher.memory_number, way)
-        self.computed: dict[str, int] = {}  # ops and their lines that asked for values of data, with their calls
-        self.bounds: dict[str, int] = {}  # the same where a bound stands for values
+        self.asked = AskedValues(watcher.memory_number, way)
+        self.asking = Asking(watcher, self.asked)
+        self.values = self.asking.values
         self.uncompiled, self.workspaces = Uncompiled(), Workspaces()
         self.real: dict[int, Tensor] = {}  # of the running op: the real tensor by the id of its fake one
         # They live as long as the real ones: what is written to them must not be lost.
@@ -93,7 +87,7 @@ class FakeStep(StepMode):
     def running(self) -> Iterator[None]:
         """Runs what is inside on shapes; the modes are gone afterwards, whatever happened."""
         with (
-            numbers_of_fakes(self._read, self._whole),
+            numbers_of_fakes(self.asking.read, self.asking.whole),
             padding_of_fakes(),
             ctc_of_fakes(),
             untraced(),
@@ -109,7 +103,7 @@ class FakeStep(StepMode):
 
     def notes(self) -> list[str]:
         """Returns what is to be known of the numbers of this step, in sentences."""
-        assumed = [f"{self.assumed} values that optimizers read were taken as 1."] if self.assumed else []
+        assumed = [f"{self.asking.assumed} values that optimizers read were taken as 1."] if self.asking.assumed else []
         return [*assumed, *self.workspaces.notes(), *([NOTE] if self.uncompiled.is_met else [])]
 
     def faked(self, real: Tensor) -> Tensor:
@@ -152,8 +146,8 @@ class FakeStep(StepMode):
         except NotImplementedError as error:  # torch has no rule of its own for it on fake tensors
             instead = ", or count scaled_dot_product_attention in its place" * func.name().startswith("flex_attention")
             raise CostError(
-                f"{func.name()} takes functions, and opcost does not know what it costs{self._place()}; run this part "
-                f"outside{instead}."
+                f"{func.name()} takes functions, and opcost does not know what it costs{self.asking.place()}; run this "
+                f"part outside{instead}."
             ) from error
 
     def _run(self, func: OpOverload, args: Any, kwargs: Any) -> Any:
@@ -162,24 +156,24 @@ class FakeStep(StepMode):
             self.formulas[func] = shape_formula(func)
         if (formula := self.formulas[func]) is not None:
             return formula(*args, **kwargs)
-        if func is ITEM and (value := self._item(args[0])) is not None:
+        if func is ITEM and (value := self.asking.item(args[0])) is not None:
             return value
         try:
             out = self._computed(func, args, kwargs)
             return self.workspaces.filled(func, args, out) if func in KEPT else out
         except NEEDS_VALUES as error:
-            out = shaped_by_values(lambda held: self._values_of(func, held), self._computed, func, args, kwargs)
+            out = shaped_by_values(lambda held: self.asking.values_of(func, held), self._computed, func, args, kwargs)
             if out is None and (out := bounded(self._computed, func, args, kwargs)) is not None:
                 self.asked.forget(out)
-                self._count(self.bounds, func)
+                self.asking.count(self.asking.bounds, func)
             if out is None:
-                raise CostError(self._needs_values(func)) from error
+                raise CostError(self.asking.needs_values(func)) from error
             return out
         except (UnsupportedOperatorException, NotImplementedError) as error:
             if func.namespace in ("aten", "prims"):
                 raise
             raise CostError(
-                f"{_name(func)} has no rule for the shape of its result{self._place()}; give it one "
+                f"{op_name(func)} has no rule for the shape of its result{self.asking.place()}; give it one "
                 "with nbkit.register_shape_formula or torch.library.register_fake."
             ) from error
 
@@ -201,100 +195,6 @@ class FakeStep(StepMode):
             yield mode
         finally:
             torch._C._set_dispatch_mode(mode)
-
-    def _item(self, tensor: Tensor) -> Any:
-        """Returns what tensor.item() gives where it is known or can be computed; None else.
-
-        Optimizers mostly multiply by such a value, as Adafactor by the norm of a parameter: there it is 1 in the end.
-        """
-        is_in_optimizer = self.watcher.is_in_optimizer()
-        if (value := self.values.item(tensor)) is not None:
-            return value
-        # A loss that is printed is not worth its forward pass.
-        is_printed = self.is_reading and tensor.is_floating_point() and not is_in_optimizer
-        is_left = is_printed and self.asked.way != "run" and self.asked.is_data(tensor)
-        if not is_left and (asked := self._values_of(ITEM, tensor)) is not None:
-            return _item(asked)
-        if is_in_optimizer and tensor.dtype is not torch.bool:
-            self.assumed += 1
-            return 1.0 if tensor.is_floating_point() else 1
-        if is_printed:
-            self.is_unknown = True
-            return 1.0
-        return None
-
-    def _read(self, tensor: Tensor, ask: Callable[[], Any]) -> Any:
-        """Returns what tensor.item() gives: an UnknownNumber where it is a float that nobody knows, as a loss is.
-
-        It is computed where the step compares it: then it is that of a copy, which nothing has written to since.
-        """
-        self.is_reading, self.is_unknown = True, False
-        try:
-            value = ask()
-        finally:
-            self.is_reading = False
-        if not self.is_unknown:
-            return value
-        refusal, place, copy = self._needs_values(ITEM), self._location(ITEM), self.asked.copied(tensor)
-        known, computed = self.asked, self.computed  # the number outlives the step
-
-        def compare() -> float:
-            if copy is None or (values := known.value(copy)) is None:
-                raise CostError(refusal)
-            computed[place] = computed.get(place, 0) + 1
-            return float(_item(values))
-
-        return UnknownNumber(compare)
-
-    def _values_of(self, func: OpOverload, held: Any) -> Any:
-        """Returns a tensor, or lists that hold some, with values that are known or can be computed; None else."""
-        if (known := self.values.of(held)) is not None:
-            return known
-        if is_of_loader():
-            return None
-        asked = {id(tensor): self.asked.value(tensor) for tensor in tensors_in([held])}
-        if any(values is None for values in asked.values()):
-            return None
-        if any(self.asked.is_data(tensor) for tensor in tensors_in([held])):
-            self._count(self.computed, func)
-        return mapped(held, lambda value: asked.get(id(value), value), {})
-
-    def _whole(self, tensor: Tensor, read: Callable[[Tensor], Any]) -> Any:
-        """Returns what tolist() or numpy() reads of a tensor. Raises CostError where nobody knows its values."""
-        values = self._values_of(ITEM, tensor)
-        if values is None:
-            raise CostError(self._needs_values(ITEM))
-        with isolated():
-            return read(values.clone())
-
-    def _count(self, counts: dict[str, int], func: OpOverload) -> None:
-        place = self._location(func)
-        counts[place] = counts.get(place, 0) + 1
-
-    def _location(self, func: OpOverload) -> str:
-        location = user_location(_getframe(2))
-        return f"{_name(func)}{f' ({location_text(location)})' if location is not None else ''}"
-
-    def _needs_values(self, func: OpOverload) -> str:
-        if is_of_loader():
-            return (
-                f"A DataLoader reads values, such as its seed, and opcost knows shapes only{self._place()}; take the "
-                "batch out of the recorded code: batch = next(iter(loader)) before it."
-            )
-        if self.asked.is_too_dear:
-            why = "which take long to compute; opcost(values='run') runs the step once for them."
-        elif self.asked.way == "bound":
-            why = "which have no bound; values='auto' computes them."
-        else:
-            why = (
-                "which opcost cannot compute; take the branch that you mean with a value that is no tensor, or run "
-                "this part outside."
-            )
-        return f"{_name(func)} needs values{self._place()}, {why}"
-
-    def _place(self) -> str:
-        location = user_location(_getframe(1))
-        return self.watcher.where() + (f" at {location_text(location)}" if location is not None else "")
 
     def _faked(self, value: Any) -> Any:
         kind = type(value)
@@ -329,17 +229,17 @@ class FakeStep(StepMode):
         """Returns a new fake tensor that stands for a real one as it is."""
         if is_lazy(real):
             raise CostError(
-                f"A module of nn.Lazy* has parameters without a shape{self._place()}; call the model once on an input, "
-                "which makes them, and then count what it costs."
+                f"A module of nn.Lazy* has parameters without a shape{self.asking.place()}; call the model once on an "
+                "input, which makes them, and then count what it costs."
             )
-        refuse_nested(real, self._place)
+        refuse_nested(real, self.asking.place)
         try:
             with self._without_fake_mode() if real.layout in COMPRESSED else nullcontext():
                 fake = self.fakes[real] = self.fake.fake_tensor_converter.from_real_tensor(self.fake, real)
         except RecursionError as error:  # of a subclass that makes itself again, as the simulated device's does
             raise CostError(
-                f"opcost cannot take a {type(real).__name__} on {real.device}{self._place()}; run the step on the CPU, "
-                "and name the accelerator with opcost(device=...) for its times."
+                f"opcost cannot take a {type(real).__name__} on {real.device}{self.asking.place()}; run the step on "
+                "the CPU, and name the accelerator with opcost(device=...) for its times."
             ) from error
         self.values.note(real, fake)
         self.watcher.real(real, fake)
@@ -366,19 +266,10 @@ class FakeStep(StepMode):
         return out
 
 
-def _name(func: OpOverload) -> str:
-    return func.name().replace("::", ".")
-
-
 def _aliases(args: Any, kwargs: Any) -> tuple[int, ...]:
     """Returns which tensors of a call share a memory: it counts once."""
     memories = [id(tensor.untyped_storage()) for tensor in all_tensors(args, kwargs)]
     return () if len({*memories}) == len(memories) else tuple(map(memories.index, memories))
-
-
-def _item(values: Tensor) -> Any:
-    with isolated():
-        return values.item()
 
 
 @contextmanager

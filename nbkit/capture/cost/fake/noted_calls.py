@@ -1,0 +1,69 @@
+"""Notes calls of ops without the tensors that they take: where these lie, what is made and what is written."""
+
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor, UntypedStorage
+from torch._ops import OpOverload
+
+
+class View(NamedTuple):
+    """Holds where a tensor without values lies: the number of its memory, its bytes, and how it is laid out there."""
+
+    number: int
+    nbytes: int
+    dtype: torch.dtype
+    shape: torch.Size
+    stride: tuple[int, ...]
+    offset: int
+
+    def of(self, memory: UntypedStorage) -> Tensor:
+        """Returns the tensor of this layout on a memory with values."""
+        empty = torch.empty(0, dtype=self.dtype, device=memory.device)
+        return empty.set_(memory, self.offset, self.shape, self.stride)  # type: ignore[call-overload, no-any-return]
+
+    def filled(self, values: Tensor) -> UntypedStorage:
+        """Returns a new memory that holds these values in this layout."""
+        memory = torch.UntypedStorage(self.nbytes, device=values.device)
+        self.of(memory).copy_(values)
+        return memory
+
+
+class Call(NamedTuple):
+    """Holds an op that makes or writes memories: views in place of tensors, and its price."""
+
+    func: OpOverload
+    args: Any
+    kwargs: Any
+    made: tuple[View | None, ...]  # of each result; null for a view of what was there
+    taken: frozenset[int]
+    written: frozenset[int]
+    flops: int
+
+    def makes(self) -> set[int]:
+        """Returns the numbers of the memories that it makes."""
+        return {view.number for view in self.made if view is not None}
+
+
+def memory_of(value: Tensor, view: View, others: set[int]) -> UntypedStorage:
+    """Returns the memory of a result, laid out as on shapes and shared with nothing that the op took."""
+    memory = value.untyped_storage()
+    layout = value.dtype, value.shape, value.stride(), value.storage_offset(), memory.nbytes()
+    is_as_told = layout == (view.dtype, view.shape, view.stride, view.offset, view.nbytes)
+    return memory if is_as_told and memory.data_ptr() not in others else view.filled(value)
+
+
+def numbers(held: Any) -> set[int]:
+    """Returns the numbers of the memories in an argument."""
+    if type(held) is View:
+        return {held.number}
+    return set().union(*map(numbers, held)) if type(held) in (list, tuple) else set()
+
+
+def written_places(func: OpOverload) -> tuple[int | str, ...]:
+    """Returns which arguments an op writes to, by their place and by their name."""
+    if not func._schema.is_mutable:
+        return ()
+    arguments = [*enumerate(func._schema.arguments)]
+    written = [pair for pair in arguments if pair[1].alias_info is not None and pair[1].alias_info.is_write]
+    return tuple(key for place, argument in written for key in (place, argument.name))
