@@ -63,5 +63,6 @@ class optrace(Recorder):  # noqa: N801  a context manager is named like the func
         selection = Selection(ops, exclude_ops, modules, exclude_modules)
         # What a filter leaves out may take a NaN out again.
         observers = [CheckObserver()] if values is not None and not selection.set_options() else []
-        options = {"selection": selection, "values": values, "inner_ops": inner_ops, "threads": threads, "name": name}
-        super().__init__(*observers, **options)
+        super().__init__(
+            *observers, selection=selection, values=values, inner_ops=inner_ops, threads=threads, name=name
+        )

@@ -46,7 +46,7 @@ def _write(
 
 def _traces_of(path: str) -> list[Trace]:
     """Returns the trace at a path, or those of a folder that audit wrote."""
-    return [load(one) for one in traces_in(Path(path)) or [path]]
+    return [load(one) for one in traces_in(Path(path)) or [Path(path)]]
 
 
 def _run_line(options: Namespace, notebook: Notebook) -> dict[str, str]:

@@ -213,7 +213,7 @@ def part_done(ops: FlatList) -> float | None:
     for total, known in reversed(RECENT):
         met = [row for row in known if row < count]
         if count < total and len(met) >= LEAST_MET and all(ops.value(row, "name") is known[row] for row in met):
-            return count / total
+            return float(count / total)
     return None
 
 

@@ -58,7 +58,7 @@ def _of_diffs(trace: Trace, diffs: pd.DataFrame) -> Picture:
     if diffs["total_error"].notna().any():
         charts.append(_chart(diffs, "total_error", "relative error of the step", first, []))
     count = f"{units.count(len(wrong))} of {units.counted(len(diffs), 'result')} wrong"
-    caption = f"{count}, first {_name(diffs.loc[first])}" if first is not None else count
+    caption = f"{count}, first {_name(diffs, first)}" if first is not None else count
     return _picture_of("Error of each result beside what rounding allows", charts, caption, diffs["noise_ratio"])
 
 
@@ -69,7 +69,7 @@ def _of_alignment(trace: Trace, rows: pd.DataFrame) -> Picture:
     chart = _chart(known, "output_error", "relative error", first, [], allowed.tolist())
     few = allowed.iloc[seen_rows(allowed.to_numpy(np.float64), BUCKETS)]
     line = Series("allowed", few.index.tolist(), few.tolist(), MARK_COLOR, "steps", is_dotted=True)
-    said = "no divergence" if first is None else f"first divergence: {_name(rows.loc[first])}"
+    said = "no divergence" if first is None else f"first divergence: {_name(rows, first)}"
     charts = [replace(chart, series=[*chart.series, *([line] if len(few) else [])])]
     return _picture_of("Relative error of each result", charts, said, known["output_error"])
 
@@ -113,6 +113,7 @@ def _chart(
     return Chart(series, "", title, "y" if len(drawn) else "", across=across, upright=marks)
 
 
-def _name(row: "pd.Series[Any]") -> str:
+def _name(rows: pd.DataFrame, at: int) -> str:
+    row = rows.loc[[at]].iloc[0]
     module = f" in {shown_module(None, row['module'])}" if isinstance(row["module"], str) else ""
     return f"{short_op(str(row['op']))}{module}, {row['phase']}"

@@ -40,7 +40,8 @@ MEANING = "temporary: freed in the phase that allocated it; kept: not"
 
 def plot_memory_by_kind(trace: Trace) -> "LiveFigure":
     """Returns a live chart of the memory of the device with the highest peak, stacked by kind."""
-    figure = live_picture(_picture(trace, BUCKETS)).update_layout(hovermode="x unified", legend_traceorder="reversed")
+    figure = live_picture(_picture(trace, BUCKETS))
+    figure.update_layout(hovermode="x unified", legend_traceorder="reversed")
     return figure.with_static_view(lambda: draw_memory_by_kind(trace))
 
 

@@ -51,8 +51,8 @@ def _of_ops(samples: pd.DataFrame, ops: pd.DataFrame, count: int) -> dict[str, "
     times = samples.assign(op=samples["op_id"].map(names)).dropna(subset=["op"])
     table = times.pivot_table(index="op", columns="repeat", values="self_time_us", aggfunc="sum") / 1e3
     slowest = table.median(axis=1).sort_values(ascending=False, kind="stable").index[:count]
-    names = cut_names([short_op(str(op)) for op in slowest])
-    return {name: table.loc[op].dropna().to_numpy(np.float64) for name, op in zip(names, slowest, strict=True)}
+    shown = cut_names([short_op(str(op)) for op in slowest])
+    return {name: table.loc[op].dropna().to_numpy(np.float64) for name, op in zip(shown, slowest, strict=True)}
 
 
 def _chart(times: dict[str, "np.ndarray"], color: str, title: str) -> Chart:

@@ -59,7 +59,7 @@ def _loaded(trace: Trace | str | Path) -> list[Trace]:
     """Returns the trace, or those of a folder."""
     if not isinstance(trace, str | Path):
         return [trace]
-    return [Trace.load(path) for path in traces_in(Path(trace)) or [trace]]
+    return [Trace.load(path) for path in traces_in(Path(trace)) or [Path(trace)]]
 
 
 def _check_traces(traces: Sequence[Trace]) -> None:

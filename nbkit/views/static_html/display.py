@@ -62,7 +62,7 @@ def shower(trace: Trace) -> Callable[[], None] | None:
 def _show(trace: Trace) -> None:
     """Shows the trace as HTML and text, then as its verb's widget."""
     kept = _WIDGETS.get(trace)
-    widget = kept and kept()
+    widget: Any = None if kept is None else kept()
     if widget is None or widget.comm is None:
         widget = view_of(trace).widget(trace)
         _WIDGETS[trace] = ref(widget)

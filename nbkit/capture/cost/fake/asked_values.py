@@ -235,7 +235,7 @@ class AskedValues:
         if number is None:
             return View(NO_MEMORY, 0, tensor.dtype, tensor.shape, (), 0)
         nbytes = tensor.untyped_storage().nbytes()
-        view = View(number, nbytes, tensor.dtype, tensor.shape, tensor.stride(), tensor.storage_offset())
+        view = View(number, nbytes, tensor.dtype, tensor.shape, tensor.stride(), int(tensor.storage_offset()))
         vars(tensor)[NOTED] = memory_id, view
         return view
 

@@ -41,7 +41,7 @@ class FakeMode(FakeTensorMode):
             out = super().dispatch(func, types, args, kwargs or {})
             # Where torch ran further calls to find the result, `call` is that of the last one.
             self.call = short
-            known = FakeTensorMode.cache.get(self.keys.get(short)) if short in self.keys else None
+            known = FakeTensorMode.cache.get(self.keys[short]) if short in self.keys else None
             if short is not None and isinstance(known, ENTRY):
                 self.entries[short] = known
             return out

@@ -62,7 +62,9 @@ class KnownValues:
         taken = all_tensors(args, kwargs)
         # Most tensors are unknown, and a look at a number is cheaper than at a weak reference.
         is_known = all(id(tensor) in self.ids for tensor in taken)
-        known = (_known(self.values, args), _known(self.values, kwargs)) if is_known else (UNKNOWN, UNKNOWN)
+        known: tuple[Any, Any] = (UNKNOWN, UNKNOWN)
+        if is_known:
+            known = _known(self.values, args), _known(self.values, kwargs)
         is_filled = func._opname in FILLED and out.numel() == 1 and out.device.type == "cpu"
         if (
             not (taken or is_filled)

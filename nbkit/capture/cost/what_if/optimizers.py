@@ -145,7 +145,11 @@ class _Watcher:
 
     def before(self, func: Any, args: Any) -> None: ...
 
-    def after(self, func: Any, args: Any, kwargs: Any, out: Any) -> None: ...
+    def after(self, func: Any, args: Any, kwargs: Any, out: Any) -> int:
+        return 0
+
+    def memory_number(self, tensor: Any) -> int | None:
+        return None
 
     def is_in_optimizer(self) -> bool:
         return True

@@ -48,7 +48,7 @@ def gradients_picture(trace: Trace) -> Picture:
     names = cut_names(module_names(layers))
     finite = layers["norm"] > 0
     lowest = float(layers["norm"][finite].min()) if finite.any() else 1.0
-    log = log_if_wide(layers["norm"][finite], "x")
+    log = log_if_wide(layers["norm"][finite].to_numpy(np.float64), "x")
     texts = [f"{name}: {row.norm:.3g}, {row.about}" for name, row in zip(names, layers.itertuples(), strict=True)]
     shown = np.flatnonzero(finite).tolist()
     bars = Series(
@@ -86,6 +86,6 @@ def _of_layer(rows: pd.DataFrame) -> tuple[float, str, str]:
     """Returns the norm of all finite gradients, the worst state of one, and how many parameters have which."""
     counts = rows["gradient"].value_counts()
     norms = rows["gradient_norm"][rows["gradient"].isin(["finite", "zero"])].to_numpy(np.float64)
-    about = ", ".join(f"{name.replace('_', '-')} {count}" for name, count in counts.items())
+    about = ", ".join(f"{str(name).replace('_', '-')} {count}" for name, count in counts.items())
     state = next((name for name in MARKS if name in counts), "finite")
     return float(np.sqrt(np.square(norms).sum())), state, f"gradients: {about}"

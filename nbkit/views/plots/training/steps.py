@@ -47,11 +47,17 @@ def steps_picture(trace: Trace) -> Picture:
         raise OptionError("This trace has no steps; `python -m nbkit audit SCRIPT --step FUNCTION` records them.")
     found = wrong(trace.frames.get("findings", FINDINGS.frame()))
     found = found[found["step"].isin(steps["step"])]
-    rules = {step: list(dict.fromkeys(rows["rule"])) for step, rows in found.groupby("step")}
+    rules = {int(rows["step"].iloc[0]): list(dict.fromkeys(rows["rule"])) for _, rows in found.groupby("step")}
     marks = [(float(step), "") for step in rules]
     known = {name: look for name, look in CURVES.items() if np.isfinite(steps[name]).any()}
     charts = [
-        Chart([_curve(steps, name, factor, color)], "", title, log_if_wide(steps[name], "y"), upright=marks)
+        Chart(
+            [_curve(steps, name, factor, color)],
+            "",
+            title,
+            log_if_wide(steps[name].to_numpy(np.float64), "y"),
+            upright=marks,
+        )
         for name, (title, factor, color) in known.items()
     ]
     charts[-1] = replace(charts[-1], x_title="step")
