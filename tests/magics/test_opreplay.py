@@ -42,7 +42,7 @@ def test_a_bad_line_says_what_is_wrong(kernel, calls, line, message):
 def test_a_cell_without_a_folder_does_not_run(kernel):
     kernel.run("ran = False")
     reply = kernel.run("%%opcapture\nran = True")
-    assert reply.status == "error" and "folder must be a path, got None" in reply.error[1]
+    assert reply.status == "error" and "--folder is missing" in reply.error[1]
     assert shown(kernel, "ran") == "False"
 
 

@@ -17,7 +17,7 @@ def device_of(value: str | Device) -> Device:
         return value
     if not isinstance(value, str):
         raise OptionError(
-            f"device must be a device, got {value!r}; give a name such as 'H100', 'this machine', or a nbkit.Device."
+            f"device must be a name such as 'H100' or 'this machine', or a nbkit.Device, got {value!r}."
         )
     own = {THIS_MACHINE: None, "cpu": "cpu"}
     if value.lower() not in own:

@@ -27,8 +27,10 @@ def test_header_shows_counts_phases_cost_and_what_is_missing(show: Open) -> None
         "backward70.0 µs2 aten ops",
         "optimizer2.00 µs1 aten ops",
     ]
-    notes = shown.page.get_by_role("list", name="What the trace leaves out").get_by_role("listitem")
-    assert notes.all_inner_texts() == ["skipped 3: vmap", "left out by filters: 2 ops (exclude_ops=view)"]
+    notes = shown.page.get_by_role("list", name="Notes").get_by_role("listitem")
+    assert notes.all_inner_texts() == ["left out by filters: 2 ops (exclude_ops=view)"]
+    shown.page.get_by_text("What is not shown").click()
+    assert shown.page.locator(".nb-skipped li").all_inner_texts() == ["skipped 3: vmap"]
     expect(shown.page.locator(".nb-incomplete")).to_have_count(0)
 
 

@@ -234,7 +234,7 @@ def test_compiled_code_runs_as_before(package):
 BAD_TARGETS = {
     "": "names no function",
     "  ": "names no function",
-    "torch..relu": "is no dotted name",
+    "torch..relu": "must be a dotted name",
     "torch.nn.functional.softmx": "torch.nn.functional has no 'softmx'; did you mean 'softmax'",
     "no_such_package.f": "cannot be found: No module named 'no_such_package'",
     "torch.nn": "is a module; name a function in it.",

@@ -239,9 +239,11 @@ def test_other_bits_of_a_dtype_without_numbers_are_told_without_a_distance(tmp_p
 def test_progress_says_how_many_calls_have_run(tmp_path, monkeypatch):
     told = []
     monkeypatch.setattr(
-        "nbkit.capture.operators.replay.opreplay.Progress", lambda says: nullcontext(told.extend([says(), says]))
+        "nbkit.capture.operators.replay.opreplay.Progress",
+        lambda says, done: nullcontext(told.extend([says(), says, done])),
     )
     captured(tmp_path / "calls", lambda: (torch.ones(2).exp(), torch.ones(2).sin()), ops="exp,sin")
     nbkit.opreplay(tmp_path / "calls")
     assert told[0] == "opreplay: 0 calls of 0 run again, last "
     assert told[1]() == "opreplay: 2 calls of 2 run again, last aten.sin.default"
+    assert told[2]() == 1.0
