@@ -108,4 +108,6 @@ def _all_options() -> CommandParser:
     _add_options(parser, is_repeated=True)
     for recorder in RECORDERS.values():
         recorder.add_options(parser)
+    for action in parser._actions:
+        action.required, action.choices = False, None  # of which of the verbs they are is not known yet
     return parser

@@ -59,7 +59,7 @@ def test_a_call_of_no_time_has_no_rate() -> None:
 @pytest.mark.parametrize("limit", ["peak_flops", "peak_bandwidth", "element_bytes"])
 @pytest.mark.parametrize("value", [0, -1.0, "1e12"])
 def test_a_limit_is_a_number_above_0(limit, value) -> None:
-    with pytest.raises(OptionError, match=f"{limit}={value!r} is no number above 0; give one, or None"):
+    with pytest.raises(OptionError, match=f"{limit} must be a number above 0, got {value!r}; give one, or None"):
         roofline(make_ops(MM), **{limit: value})
 
 
