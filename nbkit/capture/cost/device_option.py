@@ -16,9 +16,7 @@ def device_of(value: str | Device) -> Device:
     if isinstance(value, Device):
         return value
     if not isinstance(value, str):
-        raise OptionError(
-            f"device must be a name such as 'H100' or 'this machine', or a nbkit.Device, got {value!r}."
-        )
+        raise OptionError(f"device must be a name such as 'H100' or 'this machine', or a nbkit.Device, got {value!r}.")
     own = {THIS_MACHINE: None, "cpu": "cpu"}
     if value.lower() not in own:
         return device_named(value, [*DEVICES, *own])

@@ -102,7 +102,7 @@ def _chart(
     series = []
     for phase, of in places.groupby(rows["phase"].reindex(places.index).fillna("other"), sort=False):
         few = of.iloc[seen_rows(of.to_numpy(), BUCKETS)].index
-        texts = [f"{_name(rows.loc[at])}: {rows[column].loc[at]:.3g}" for at in few]
+        texts = [f"{_name(rows, at)}: {rows[column].loc[at]:.3g}" for at in few]
         series.append(
             Series(shown(str(phase)), few.tolist(), of[few].tolist(), phase_color(str(phase)), "points", texts)
         )

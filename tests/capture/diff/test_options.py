@@ -58,7 +58,10 @@ def test_a_function_that_raises_is_a_row_and_nothing_else():
         ({"threshold": 0}, "threshold must be a number above 0, got 0; give one, such as 8"),
         ({"threshold": "8"}, "threshold must be a number above 0, got '8'"),
         ({"tolerances": {"aten.mm": 1}}, "two numbers from 0 up"),
-        ({"tolerances": (1e-3, 1e-3)}, r"tolerances must be a dictionary, got \(0.001, 0.001\); give such as {'float16'"),
+        (
+            {"tolerances": (1e-3, 1e-3)},
+            r"tolerances must be a dictionary, got \(0.001, 0.001\); give such as {'float16'",
+        ),
         ({"against": 3}, "against=3 is neither a trace nor text; give a device"),
     ],
 )

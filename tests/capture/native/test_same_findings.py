@@ -64,7 +64,9 @@ def counted(trace):
 
 
 def without_ids(findings):
-    measured = [{**json.loads(text), "op_ids": None, "calls": None, "follows_from": None} for text in findings["evidence"]]
+    measured = [
+        {**json.loads(text), "op_ids": None, "calls": None, "follows_from": None} for text in findings["evidence"]
+    ]
     return findings.drop(columns="op_id").assign(evidence=list(map(json.dumps, measured)))
 
 

@@ -32,14 +32,14 @@ def test_rows_carry_raw_cells_the_worst_first() -> None:
     answer = ask(DiffSource(trace_of(*rows)), "rows")
     assert (answer["id"], answer["matched"], answer["amount"], answer["largest"]) == ("view-1", 2, 1, 100)
     assert answer["columns"][:4] == ["rank", "op", "noise_ratio", "status"]
-    assert answer["rows"][0][:6] == [1, 0, 1, "aten.mm.default", "mismatch", 100]
-    assert answer["rows"][1][:6] == [0, 0, 2, "aten.mm.default", "ok", 1]
+    assert answer["rows"][0][:6] == [1, 0, 1, "aten.mm.default", 100, "mismatch"]
+    assert answer["rows"][1][:6] == [0, 0, 2, "aten.mm.default", 1, "ok"]
     assert answer["rows"][0][answer["columns"].index("module") + 2] == ""
 
 
 def test_what_json_cannot_hold_travels_as_text() -> None:
     answer = ask(DiffSource(trace_of({"noise_ratio": float("inf")}, {"noise_ratio": 2.0})), "rows")
-    assert [row[5] for row in answer["rows"]] == ["Infinity", 2]
+    assert [row[4] for row in answer["rows"]] == ["Infinity", 2]
     assert answer["largest"] == 2
 
 

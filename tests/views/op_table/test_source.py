@@ -28,8 +28,8 @@ def test_rows_carry_id_depth_and_raw_cells(source: OpSource) -> None:
     answer = ask(source, "rows", query={"predicates": [{"column": "op", "op": "contains", "value": "addmm"}]})
     assert answer["id"] == "view-1"
     assert (answer["matched"], answer["amount"], answer["largest"]) == (1, 40, 40)
-    assert answer["columns"][:4] == ["op_id", "op", "self_time_us", "module"]
-    assert answer["rows"][0][:6] == [1, 1, 1, "aten.addmm.default", 40, "fc"]
+    assert answer["columns"][:5] == ["op_id", "op", "self_time_us", "self_fraction", "module"]
+    assert answer["rows"][0][:7] == [1, 1, 1, "aten.addmm.default", 40, pytest.approx(40 / 120), "fc"]
 
 
 @pytest.mark.parametrize("other", ["first", "second"])

@@ -25,7 +25,7 @@ def test_the_file_is_where_it_was_asked_for(tmp_path) -> None:
     [
         ([], {}, "There is no trace to report; give one or more."),
         ([small_trace().ops], {}, "trace is expected to be a trace, and this is a DataFrame; give what a verb such as"),
-        (["trace"], {}, "trace is expected to be a trace, and this is a str; give what a verb such as nbkit.optrace()"),
+        (["no_such_trace"], {}, "There is no no_such_trace; give the folder that Trace.save() wrote."),
         ([Trace()], {}, "<Trace '': still recording> has no ops to report; is it still being recorded?"),
         ([make_trace(make_ops())], {}, "No op was recorded, so there is nothing to report; trace.meta says what was"),
         ([small_trace(), small_trace()], {"base": small_trace()}, "base is compared with one trace, and 2 were given"),
