@@ -29,7 +29,7 @@ def test_rows_carry_id_depth_and_raw_cells(source: OpSource) -> None:
     assert answer["id"] == "view-1"
     assert (answer["matched"], answer["amount"], answer["largest"]) == (1, 40, 40)
     assert answer["columns"][:5] == ["op_id", "op", "self_time_us", "self_fraction", "module"]
-    assert answer["rows"][0][:7] == [1, 1, 1, "aten.addmm.default", 40, pytest.approx(40 / 120), "fc"]
+    assert answer["rows"][0][:7] == [1, 1, 1, "aten.addmm.default", 40, pytest.approx(40 / 150), "fc"]
 
 
 @pytest.mark.parametrize("other", ["first", "second"])
