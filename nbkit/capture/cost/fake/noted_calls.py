@@ -20,7 +20,7 @@ class View(NamedTuple):
     def of(self, memory: UntypedStorage) -> Tensor:
         """Returns the tensor of this layout on a memory with values."""
         empty = torch.empty(0, dtype=self.dtype, device=memory.device)
-        return empty.set_(memory, self.offset, self.shape, self.stride)  # type: ignore[call-overload, no-any-return]
+        return empty.set_(memory, self.offset, self.shape, self.stride)
 
     def filled(self, values: Tensor) -> UntypedStorage:
         """Returns a new memory that holds these values in this layout."""

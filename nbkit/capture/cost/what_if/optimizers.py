@@ -161,13 +161,15 @@ class _Watcher:
 @contextmanager
 def _unnoted(observer: CostObserver) -> Iterator[None]:
     """Runs ops on shapes of which the recording notes nothing: what they take is met for the first time later."""
-    step = observer.step
-    kept = step.fakes, step.unnoted, step.assumed, step.watcher
-    step.fakes, step.unnoted, step.watcher = WeakIdKeyDictionary(), {}, _Watcher()
+    step, asking = observer.step, observer.step.asking
+    kept = step.fakes, step.unnoted, asking.assumed, step.watcher
+    step.fakes, step.unnoted = WeakIdKeyDictionary(), {}
+    step.watcher = asking.watcher = _Watcher()
     try:
         yield
     finally:
-        step.fakes, step.unnoted, step.assumed, step.watcher = kept
+        step.fakes, step.unnoted, asking.assumed, step.watcher = kept
+        asking.watcher = observer
 
 
 def _run_one_step(optimizer: Optimizer, stepped: Set[int], observer: CostObserver) -> None:
