@@ -22,6 +22,8 @@ Kinds = Mapping[tuple[str, bool], frozenset[tuple[str, str]]]
 PHASES = ("forward", "backward", "optimizer")
 # Backward ops follow from the others, and verbs count them in different ways.
 COMPARED = ("forward", "optimizer")
+# Autograd's own, of what it saves: some recorders alone see it.
+UNCOUNTED = "aten.detach.default"
 # Each cell that a step was copied to has another number.
 _CELL = re.compile(r"^Cell In\[\d+\], ")
 
@@ -88,7 +90,7 @@ def _params(modules: pd.DataFrame) -> dict[tuple[str, str], int]:
 
 def _kinds(ops: pd.DataFrame) -> Kinds:
     named = ops.assign(is_inside=ops["module"].notna(), module=ops["module"].fillna(""))
-    groups = named[named["phase"].isin(COMPARED)].groupby(["phase", "is_inside"])
+    groups = named[named["phase"].isin(COMPARED) & (named["op"] != UNCOUNTED)].groupby(["phase", "is_inside"])
     return {(str(phase), bool(inside)): frozenset(_pairs(of, "module", "op")) for (phase, inside), of in groups}
 
 

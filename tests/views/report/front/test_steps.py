@@ -70,8 +70,9 @@ VERBS = {
 }  # fmt: skip
 
 
-def test_what_the_verbs_record_of_one_step_is_one_chapter_without_a_name() -> None:
-    step = training(Net())
+@pytest.mark.parametrize("loss", [squared, entropy])
+def test_what_the_verbs_record_of_one_step_is_one_chapter_without_a_name(loss: Callable[[Tensor], Tensor]) -> None:
+    step = training(Net(), loss)
     timed = nbkit.optime(warmup=1, repeats=3).run(step)
     found = runs(timed, *(recorded(step, verb, **options) for verb, options in VERBS.items()))
     assert [len(one.chapters) for one in found] == [1 + len(VERBS)]
