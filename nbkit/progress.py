@@ -52,20 +52,29 @@ class Progress:
     ) -> None:
         if self._thread is not None:
             self._ended.set()
-            self._thread.join()
-            self._thread = None
-            _open.remove(self)
+            try:
+                self._thread.join()
+            finally:
+                self._thread = None
+                _open.remove(self)
 
     def _show(self, line: "TerminalLine | NotebookLine", ended: Event) -> None:
         try:
             is_ended = ended.wait(PATIENCE_S)
             while not is_ended:
-                if _open[-1] is self:
-                    line.write(f"{self.describe()} ({self._times()})")
+                if _open[-1] is self and (text := self._text()):
+                    line.write(text)
                 is_ended = ended.wait(EVERY_S)
             line.clear()
         except (OSError, ValueError):  # the stream was closed: there is nobody to tell
             pass
+
+    def _text(self) -> str:
+        """Returns the line; empty while what it speaks of is being changed by the thread that works."""
+        try:
+            return f"{self.describe()} ({self._times()})"
+        except Exception:
+            return ""
 
     def _times(self) -> str:
         elapsed, done = monotonic() - self._started, self.done()

@@ -51,8 +51,10 @@ def causes_of(findings: pd.DataFrame) -> pd.DataFrame:
     relations: list[str | None] = []
     for parent in parents:
         cause, relation = parent
-        while cause is not None and (further := parents[cause])[0] is not None:
+        seen = {cause}
+        while cause is not None and (further := parents[cause])[0] not in (None, *seen):
             cause, relation = further[0], FOLLOWS if FOLLOWS in (relation, further[1]) else relation
+            seen.add(cause)
         causes.append(cause)
         relations.append(relation)
     columns = {"cause": pd.array(causes, "Int64"), "relation": pd.array(relations, object)}
@@ -102,7 +104,9 @@ def _forward_op(rows: Sequence[Row], row: Row) -> Row | None:
         return None
     here = (row.recording, row.step, row.source)
     origins = (one for one in rows if one.rule in ORIGINS and one.phase != "backward")
-    return next((one for one in origins if (one.recording, one.step, one.source) == here), None)
+    found = next((one for one in origins if (one.recording, one.step, one.source) == here), None)
+    # A later forward pass at the line may itself compute with what this one made.
+    return found if found is not None and found.at < row.at else None
 
 
 def _origin(rows: Sequence[Row], row: Row) -> Row | None:

@@ -68,7 +68,8 @@ class Completer:
 
     def _column(self, name: str) -> list[str]:
         """Returns what the last trace has in a column of its ops."""
-        traces = [value for value in list(self._shell.user_ns.values()) if isinstance(value, Trace) and value.complete]
+        known = [value for value in list(self._shell.user_ns.values()) if isinstance(value, Trace) and value.complete]
+        traces = [trace for trace in known if name in trace.frames.get("ops", ())]
         made = [(str(trace.meta.get("created", "")), number) for number, trace in enumerate(traces)]
         return list(traces[max(made)[1]].ops[name].dropna().unique()) if made else []
 

@@ -103,3 +103,17 @@ def test_a_check_links_a_nan_to_the_op_whose_inf_it_was_computed_from(reaches):
     assert pd.isna(rows["aten.div.Tensornan"]) and pd.isna(rows["aten._softmax.defaultnan"])
     evidence = json.loads(found["evidence"][found["op"] == "aten.sub.Tensor"].iloc[0])
     assert found["op"][found["op_id"] == evidence["follows_from"]].tolist() == ["aten.exp.default"]
+
+
+def test_passes_that_feed_each_other_have_a_first_cause():
+    """Two forward passes in one recording: the second computes with what the first one's backward pass made."""
+    scale = torch.zeros(3, requires_grad=True)
+    with nbkit.opcheck() as trace:
+        for _ in range(2):
+            scale.grad = None
+            scale.sqrt().sum().backward()
+            with torch.no_grad():
+                scale -= 0.1 * scale.grad
+    table = causes_of(trace.findings)
+    assert len(table) > 1 and table["cause"].isna().sum() >= 1 and pd.isna(table["cause"].iloc[0])
+    assert trace.brief()

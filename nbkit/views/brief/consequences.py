@@ -4,11 +4,13 @@ from collections.abc import Hashable, Sequence
 from typing import Any
 
 from nbkit import units
-from nbkit.findings.causes import FOLLOWS, ORIGINS, SAME_LINE
+from nbkit.findings.causes import FOLLOWS, ORIGINS, SAME_LINE, read_evidence
 from nbkit.findings.training.names import some
 
 Row = dict[Hashable, Any]
 MOST_PARTS = 5
+# What a tensor held, by its count in the evidence.
+HELD = {"NaN": "nan_count", "Inf": "inf_count"}
 
 
 def consequences_text(rows: Sequence[Row], relations: Sequence[str]) -> str:
@@ -67,4 +69,6 @@ def _states(rows: Sequence[Row]) -> str:
     what = units.counted(len(names), "parameter") if names else "the state of the optimizer"
     verb = "was" if len(names) < 2 else "were"
     listed = f" ({some(names)})" if names else ""
-    return f"{what} {verb} already NaN before step {min(int(row['step']) for row in rows)}{listed}"
+    counts = [read_evidence(row["evidence"]) for row in rows]
+    held = [kind for kind, count in HELD.items() if any(one.get(count) for one in counts)]
+    return f"{what} {verb} already {' or '.join(held) or 'NaN or Inf'} before step {min(int(row['step']) for row in rows)}{listed}"

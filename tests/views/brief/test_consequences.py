@@ -24,7 +24,7 @@ def nan_of_a_script():
 
 FOLLOWS = (
     "9 further findings follow from it: the loss is NaN from step 211 on; GradScaler skips all; Inf in aten.div.Tensor "
-    "(backward); 6 parameters were already NaN before step 299 (w0, w1, w2, w3 and 2 others)."
+    "(backward); 6 parameters were already NaN or Inf before step 299 (w0, w1, w2, w3 and 2 others)."
 )
 
 
