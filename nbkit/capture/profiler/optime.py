@@ -1,6 +1,7 @@
 """Times a step and its memory on the profiler's own clock (optime)."""
 
 from collections.abc import Callable, Iterator
+from time import perf_counter
 from types import TracebackType
 from typing import Any
 
@@ -74,6 +75,7 @@ class optime:  # noqa: N801  a context manager is named like the function it sta
         self.options = KinetoOptions(bool(memory), bool(shapes or savings), device_to_record(device))
         self.measure = measure if savings else None
         self.stacks, self.warmup, self.repeats = stacks, warmup, repeats
+        self.bare_us: float | None = None
         self.name = name or self.verb
         self.trace: Trace | None = None
         self.runs: list[Run] = []
@@ -98,7 +100,11 @@ class optime:  # noqa: N801  a context manager is named like the function it sta
     def rounds(self) -> Iterator[int]:
         """Yields once per run of the step that is due, and switches the recording on and off around each."""
         self.is_called_again = True
-        yield from range(self.warmup)
+        for number in range(self.warmup):
+            started = perf_counter()
+            yield number
+            # The first run allocates what later ones reuse.
+            self.bare_us = (perf_counter() - started) * 1e6 if number else None
         for number in range(max(self.repeats, 1)):
             self.begin_run()
             yield self.warmup + number
@@ -188,6 +194,7 @@ class optime:  # noqa: N801  a context manager is named like the function it sta
             "devices": sorted(ops["device"].dropna().unique()),
             "skipped": run.skipped,
             "warmup": self.warmup,
+            "bare_us": self.bare_us,  # of the last run to warm up, which nothing recorded; null below two
             "repeats": len(self.runs) if self.repeats else 0,
             "notes": notes,
         }

@@ -129,9 +129,20 @@ def reset_parameters(audit: Audit) -> list[Finding]:
     names = ops["op"].str.split(".").str[1].fillna("")
     drawing = ops[names.isin(["normal_", "uniform_", "random_"]) & (ops["phase"] != "optimizer")]
     rows = tensors[tensors["op_id"].isin(drawing["op_id"]) & (tensors["role"] == "output")]
-    rows = rows[rows["name"].isin(set(audit.trainable["name"]))]
+    rows = rows[rows["name"].isin(set(audit.trainable["name"])) & ~rows["storage_id"].isin(_made_here(tensors))]
     lines = ops["source"].to_numpy(object)[rows["op_id"].to_numpy(dtype=np.int64)]
     return [_reset(audit, of) for _, of in rows.groupby(lines, sort=False, dropna=False)]
+
+
+def _made_here(tensors: pd.DataFrame) -> set[int]:
+    """Returns the memories that ops of the recording made, as of a model that is made in it."""
+    known = tensors.dropna(subset="storage_id")
+    first = {role: rows.groupby("storage_id")["op_id"].min() for role, rows in known.groupby("role")}
+    made, read = first.get("output"), first.get("input")
+    if made is None:
+        return set()
+    earlier = pd.Series(np.inf, made.index) if read is None else read.reindex(made.index).fillna(np.inf)
+    return set(made.index[made < earlier].astype(int))
 
 
 def _reset(audit: Audit, of: pd.DataFrame) -> Finding:

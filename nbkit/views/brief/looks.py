@@ -9,7 +9,7 @@ from nbkit import units
 from nbkit.analysis.values.non_finite import NonFinite, non_finite
 from nbkit.divergence.milestones import off_without_fault
 from nbkit.numerics.noise_ratio import HARMLESS
-from nbkit.schema import DIFFS, PARAMETERS, STABILITY, TENSORS
+from nbkit.schema import DIFFS, OPS, PARAMETERS, STABILITY, TENSORS
 from nbkit.trace.trace import Trace
 from nbkit.views.statements.statement import Tone, Words, op_link
 from nbkit.views.summary.names import short_paths, shown, shown_module
@@ -119,6 +119,10 @@ def _trained(trace: Trace, model: str, of: pd.DataFrame) -> str:
         parameters += f", {units.count(whole - trained)} of them frozen"
     if not with_gradient and not moved:
         return f"{parameters}: no gradient was computed"
+    ops = trace.frames.get("ops", OPS.frame())
+    if with_gradient and len(ops) and not (ops["phase"] == "backward").any():
+        has = "has" if with_gradient == 1 else "have"
+        return f"{parameters}: {_share(with_gradient, trained)} {has} a gradient, and no backward pass was recorded"
     gradients = f"{_share(with_gradient, trained)} got a gradient"
     if not trace.meta.get("optimizer_steps"):
         return f"{parameters}: {gradients}, no optimizer stepped{_elsewhere(trace)}"

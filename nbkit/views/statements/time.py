@@ -16,6 +16,8 @@ from nbkit.views.summary.names import shown
 LEAST_SHARE = 0.005
 # What of a step may be in no call's median before that is said.
 MOST_DELAYS = 0.05
+# A step that takes less of this without a recording is slowed by it, as one of many short ops is.
+LEAST_BARE = 0.85
 
 
 def time_words(trace: Trace) -> list[Words]:
@@ -48,6 +50,9 @@ def _step_time(trace: Trace, whole_us: float) -> str:
         return f"{units.duration(whole_us)} per step (one run)"
     step = timings.iloc[0]
     parts = [f"median of {units.counted(int(step['repeats']), 'run')}", f"IQR {units.duration(step['iqr_us'])}"]
+    bare_us = trace.meta.get("bare_us")
+    if bare_us and bare_us < LEAST_BARE * step["median_us"]:
+        parts.append(f"{units.duration(bare_us)} without the recording")
     if whole_us < (1 - MOST_DELAYS) * step["median_us"]:
         parts.append(f"{units.duration(whole_us)} by the medians of its calls")
     return f"{units.duration(step['median_us'])} per step ({', '.join(parts)})"

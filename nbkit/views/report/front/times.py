@@ -21,6 +21,11 @@ NOT_TIMED = "Step time not measured: record the step with nbkit.optime."
 
 def step_time(trace: Trace) -> tuple[str, str]:
     """Returns the time of one step and how it was measured; without a measurement an empty text and what to do."""
+    whole = trace.meta.get("step")
+    if isinstance(whole, dict) and "time_us" in whole:  # of opdoctor, whose timings are those of the ops
+        runs = units.counted(int(whole["runs"] or 1), "run")
+        at_most = "" if whole["runs"] else "at most "
+        return f"{at_most}{units.duration(whole['time_us'])}", f"per step, of {runs}"
     if is_timed(trace) and len(TIMINGS.check(trace.timings)):
         step = trace.timings.iloc[0]
         median, spread, least = (units.duration(step[name]) for name in ("median_us", "iqr_us", "min_us"))
