@@ -43,12 +43,12 @@ def test_the_slow_module_is_named():
 
 def test_the_op_that_makes_the_first_nan_is_named():
     _, first, *_ = answer(GPT2, "doctor.findings")
-    assert first.split()[:4] == ["aten.log.default", "nan", "transformer.ln_f", "Cell"]
+    assert first.split()[:3] == ["aten.log.default", "transformer.ln_f", "Cell"]
     assert "In[1], line 15" in first and "elements are NaN" in first
 
 
 def test_the_wrong_op_of_a_device_is_named():
-    _, worst, second, _ = answer(CONVOLUTIONS, "diff.diffs")
+    _, worst, second = answer(CONVOLUTIONS, "diff.diffs")
     *where, noise_ratio, status = worst.split()
     assert where == ["aten.sigmoid_backward.default", "gate", "backward"]
     assert float(noise_ratio) > 1_000 and status == "mismatch"

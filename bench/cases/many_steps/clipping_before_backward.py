@@ -1,7 +1,7 @@
 """clip_grad_norm_ stands before backward(): it clips nothing.
 
 Fact: early_clipping
-Fact: before the backward pass
+Fact: it ran before backward()
 Line: torch.nn.utils.clip_grad_norm_(net.parameters(), 1.0)
 """
 

@@ -71,4 +71,5 @@ def _states(rows: Sequence[Row]) -> str:
     listed = f" ({some(names)})" if names else ""
     counts = [read_evidence(row["evidence"]) for row in rows]
     held = [kind for kind, count in HELD.items() if any(one.get(count) for one in counts)]
-    return f"{what} {verb} already {' or '.join(held) or 'NaN or Inf'} before step {min(int(row['step']) for row in rows)}{listed}"
+    step = min(int(row["step"]) for row in rows)
+    return f"{what} {verb} already {' or '.join(held) or 'NaN or Inf'} before step {step}{listed}"
