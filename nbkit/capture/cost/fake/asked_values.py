@@ -55,9 +55,8 @@ class AskedValues:
         if self.way != "bound" and view.number not in self.sources:
             if real.numel() > 1 and (real.is_floating_point() or real.is_complex()):
                 self.data.add(view.number)
-            is_constant = real.numel() <= MOST_CONSTANT and not real.requires_grad
             with isolated():
-                self.sources[view.number] = (real.detach().clone() if is_constant else ref(real)), view
+                self.sources[view.number] = (_copied(real) if _is_constant(real) else ref(real)), view
 
     def record(self, func: OpOverload, args: Any, kwargs: Any, out: Any, flops: int) -> None:
         """Notes an op that has run on shapes, if it made or wrote something."""
@@ -122,7 +121,7 @@ class AskedValues:
         if self.way == "bound" or view.number in self.unknown or not self._is_known(view.number):
             return None
         self.copies -= 1
-        copy = view._replace(number=self.copies, nbytes=view.dtype.itemsize, stride=(), offset=0)
+        copy = View(self.copies, view.dtype.itemsize, view.dtype, view.shape, (), 0)
         self._add(Call(CLONE, (view,), {}, (copy,), frozenset({view.number}), frozenset(), 0))
         return copy
 
@@ -219,7 +218,7 @@ class AskedValues:
             if real is None:
                 raise LookupError
             is_same = (real.shape, real.dtype) == (view.shape, view.dtype)
-            if is_same and real.untyped_storage().nbytes() == view.nbytes and real is not source:
+            if is_same and real.untyped_storage().nbytes() == view.nbytes and _has_memory(real):
                 self.memories[number] = real.untyped_storage().clone()
             else:
                 self.memories[number] = view.filled(real if is_same else repeated(real.detach(), view.shape))
@@ -235,7 +234,8 @@ class AskedValues:
         if number is None:
             return View(NO_MEMORY, 0, tensor.dtype, tensor.shape, (), 0)
         nbytes = tensor.untyped_storage().nbytes()
-        view = View(number, nbytes, tensor.dtype, tensor.shape, tensor.stride(), int(tensor.storage_offset()))
+        layout = number, nbytes, tensor.dtype, tensor.shape, tensor.stride(), int(tensor.storage_offset())
+        view = View(*layout, tensor.is_conj(), tensor.is_neg())
         vars(tensor)[NOTED] = memory_id, view
         return view
 
@@ -256,3 +256,20 @@ class AskedValues:
         if type(held) in (list, tuple):
             return type(held)([self._with_values(item) for item in held])
         return {name: self._with_values(item) for name, item in held.items()} if type(held) is dict else held
+
+
+def _has_memory(real: Tensor) -> bool:
+    """Returns whether the values of a tensor lie in its storage; a subclass with its own ops has them elsewhere."""
+    return real.layout is torch.strided and type(real).__torch_dispatch__ == Tensor.__torch_dispatch__
+
+
+def _is_constant(real: Tensor) -> bool:
+    if real.requires_grad or not _has_memory(real):
+        return False
+    return real.untyped_storage().nbytes() <= MOST_CONSTANT * real.itemsize
+
+
+def _copied(real: Tensor) -> Tensor:
+    """Returns a copy with the whole memory of a tensor: others may be views of the rest."""
+    memory = real.untyped_storage().clone()
+    return real.detach().new_empty(0).set_(memory, real.storage_offset(), real.shape, real.stride())

@@ -16,11 +16,15 @@ class View(NamedTuple):
     shape: torch.Size
     stride: tuple[int, ...]
     offset: int
+    is_conj: bool = False  # torch conjugates or negates what lies there when somebody reads it
+    is_neg: bool = False
 
     def of(self, memory: UntypedStorage) -> Tensor:
         """Returns the tensor of this layout on a memory with values."""
         empty = torch.empty(0, dtype=self.dtype, device=memory.device)
-        return empty.set_(memory, self.offset, self.shape, self.stride)
+        tensor = empty.set_(memory, self.offset, self.shape, self.stride)
+        tensor = torch._conj(tensor) if self.is_conj else tensor
+        return torch._neg_view(tensor) if self.is_neg else tensor
 
     def filled(self, values: Tensor) -> UntypedStorage:
         """Returns a new memory that holds these values in this layout."""
