@@ -17,6 +17,8 @@ def step_words(trace: Trace) -> list[Words]:
 
 def _time(step: dict[str, Any]) -> Iterator[Words]:
     """Yields the time of the step; of one that was timed by itself what its phases, ops and modules take, too."""
+    if "time_us" not in step:
+        return
     time, runs = units.duration(step["time_us"]), step["runs"]
     if not runs:
         yield (f"At most {time} per step: recording slows it; repeats are timed by themselves.",)

@@ -39,6 +39,10 @@ def test_the_peak_has_what_was_there_before():
     assert said({"time_us": 1.0, "runs": 0, "peak_bytes": None})[1:] == []
 
 
+def test_of_a_step_that_was_not_timed_the_rest_is_said():
+    assert said({**MEMORY}) == ["Peak memory 3.00 MiB, 1.00 MiB of it there before."]
+
+
 @pytest.mark.parametrize(("uncounted", "least"), [(0, ""), (2, "at least ")])
 def test_flops_that_are_not_all_are_at_least_so_many(uncounted, least):
     step = {"time_us": 1.0, "runs": 0, "flops": 2_000_000, "uncounted_calls": uncounted}
