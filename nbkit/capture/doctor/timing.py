@@ -114,11 +114,12 @@ def times_of(timed: Trace) -> dict[str, Any]:
     ops = timed.ops
     if not len(ops):
         return {}
-    phases = ops["self_time_us"].groupby(ops["phase"], sort=False).sum()
+    host = ops[ops["level"] != "kernel"]  # kernels run at the same time, in a device's
+    phases = host["self_time_us"].groupby(host["phase"], sort=False).sum()
     shares = {
         "phases": {phase: float(phases[phase]) for phase in PHASES if phases.get(phase)},
-        "slowest_op": _most(ops[ops["level"] == "aten"], "op"),
-        "slowest_module": _most(ops, "module"),
+        "slowest_op": _most(host[host["level"] == "aten"], "op"),
+        "slowest_module": _most(host, "module"),
     }
     if "timings" not in timed.frames:
         return {"time_us": float(ops["total_time_us"].iloc[0]), "runs": 1, **shares}
