@@ -56,10 +56,17 @@ class TimeObserver(Observer):
     def completed(self, frames: Frames, meta: Meta) -> tuple[Frames, Meta]:
         timed = self.run.frames["ops"]
         rows_us = meta["recorder_us"] - float((self.spans[:, 1] - self.spans[:, 0]).sum()) / 1e3
-        time_us = self.run.wall_us - rows_us - len(timed) * event_overhead_us(self.options)
+        # Within the profiler's own time hooks are installed and removed.
+        wall_us = min(self.run.wall_us, meta["wall_us"] - self._own_us())
+        time_us = wall_us - rows_us - len(timed) * event_overhead_us(self.options)
         step = {"time_us": max(time_us, 0.0), "runs": 0, **memory_of(frames), **flops_of(frames["ops"])}
         findings = time_findings(self.run.frames) if self.judges else FINDINGS.frame()
         return with_time_findings(frames, findings), {**meta, "step": step}
+
+    def _own_us(self) -> float:
+        """Returns what nbkit's own work takes of the recording's time."""
+        inside = self.spans.clip(self.recording.start, self.recording.end)
+        return float((inside[:, 1] - inside[:, 0]).sum()) / 1e3
 
     def forget(self) -> None:
         del self.recording, self.kineto, self.run, self.spans

@@ -104,6 +104,12 @@ def test_the_times_of_ops_are_those_of_the_timed_runs(repeats):
     assert trace.memory["time_us"].is_monotonic_increasing
 
 
+def test_hooks_are_no_part_of_the_time():
+    with nbkit.opdoctor() as trace:
+        pass
+    assert trace.meta["step"]["time_us"] <= trace.meta["wall_us"]
+
+
 def test_flops_are_those_that_torch_counts():
     model = nn.Sequential(nn.Conv2d(3, 8, 3, stride=2), nn.Flatten(), nn.Linear(8 * 7 * 7, 4))
     x = torch.randn(2, 3, 16, 16)
