@@ -75,19 +75,23 @@ class TimeObserver(Observer):
 def memory_of(frames: Frames) -> dict[str, Any]:
     """Returns the bytes that a step holds at its peak, and of them those of what it found there and read.
 
-    A device with an allocator of its own counts what is there itself. Null where nothing was allocated.
+    A device with an allocator of its own counts what is there itself; with several devices, `peak_device` names the one
+    of the highest peak. Null where nothing was allocated, and where what is there is not known.
     """
     memory, tensors = frames["memory"], frames["tensors"]
-    if not len(memory) or not memory["allocated_bytes"].notna().any():
-        return {"peak_bytes": None, "held_bytes": None}
+    peaks = memory.groupby("device", sort=False)["allocated_bytes"].max().dropna()
+    if not len(peaks):
+        return {"peak_bytes": None, "held_bytes": None, "peak_device": None}
+    others = peaks.drop("cpu", errors="ignore")
+    if len(others):
+        peak, device = int(others.max()), str(others.idxmax()) if len(peaks) > 1 else None
+        # Less than nothing is what is freed of memory that was there before.
+        return {"peak_bytes": peak if peak >= 0 else None, "held_bytes": None, "peak_device": device}
     first = tensors.drop_duplicates("storage_id")
     before = first.loc[first["role"] == "input", "storage_id"]
     rows = tensors[tensors["storage_id"].isin(before) & (tensors["device"] == "cpu")]
     held = int(rows.groupby("storage_id")["size_bytes"].max().sum())
-    peaks = memory.groupby("device")["allocated_bytes"].max().dropna()
-    on_host = int(peaks.get("cpu", 0)) + held
-    others = peaks.drop("cpu", errors="ignore")
-    return {"peak_bytes": int(others.max()) if len(others) else on_host, "held_bytes": None if len(others) else held}
+    return {"peak_bytes": max(int(peaks["cpu"]), 0) + held, "held_bytes": held, "peak_device": None}
 
 
 def flops_of(ops: pd.DataFrame) -> dict[str, int]:

@@ -38,8 +38,9 @@ def _memory(step: dict[str, Any]) -> Iterator[Words]:
     """Yields the peak of memory, what of it was there before, and the FLOPs, as far as they are known."""
     if step.get("peak_bytes") is not None:
         held = step.get("held_bytes")
-        before = f", {units.data_size(held)} of it there before" if held else ""
-        yield (f"Peak memory {units.data_size(step['peak_bytes'])}{before}.",)
+        before = f", of which {units.data_size(held)} that it read was there before" if held else ""
+        device = f" of {step['peak_device']}" if step.get("peak_device") else ""
+        yield (f"Peak memory{device} {units.data_size(step['peak_bytes'])}{before}.",)
     if step.get("flops"):
         least = "at least " if step.get("uncounted_calls") else ""
         yield (f"Its products and convolutions compute {least}{units.flops(float(step['flops']))}.",)

@@ -1,8 +1,11 @@
 """What opdoctor makes of runs that are timed by themselves."""
 
-from nbkit.capture.doctor.timing import times_of
+import pytest
+
+from nbkit.capture.doctor.timing import memory_of, times_of
+from nbkit.schema import MEMORY
 from nbkit.trace.trace import Trace
-from tests.support.fakes import make_ops
+from tests.support.fakes import make_ops, make_tensors
 
 
 def test_what_kernels_take_is_no_time_of_the_host():
@@ -18,3 +21,20 @@ def test_what_kernels_take_is_no_time_of_the_host():
         "slowest_op": ("aten.mul.Tensor", 6.0),
         "slowest_module": ("b", 6.0),
     }
+
+
+@pytest.mark.parametrize(
+    ("allocated", "peak", "held", "device"),
+    [
+        ((("cpu", 10), ("cpu", 4)), 74, 64, None),
+        ((("cpu", -8),), 64, 64, None),
+        ((("cuda:0", 30), ("cuda:0", 20)), 30, None, None),
+        ((("cpu", 10), ("cuda:0", 30), ("cuda:1", 40)), 40, None, "cuda:1"),
+        ((("cuda:0", -8),), None, None, None),
+        ((), None, None, None),
+    ],
+)
+def test_the_peak_is_that_of_a_device_that_is_named_and_never_below_zero(allocated, peak, held, device):
+    rows = [{"device": name, "allocated_bytes": count, "time_us": 1.0, "delta_bytes": 1} for name, count in allocated]
+    memory = memory_of({"memory": MEMORY.frame(rows), "tensors": make_tensors((0, "input", 1), (0, "output", 2))})
+    assert memory == {"peak_bytes": peak, "held_bytes": held, "peak_device": device}
