@@ -151,6 +151,6 @@ class opdoctor:  # noqa: N801  a context manager is named like the function it s
         if timed is not None and not timed.complete:
             meta |= {name: timed.meta[name] for name in ("complete", "error")}
         elif timed is not None:
-            frames = with_times(with_time_findings(frames, timed.findings), timed)
-            meta["step"] = {**meta["step"], **times_of(timed)}
+            frames, notes = with_times(with_time_findings(frames, timed.findings), timed)
+            meta |= {"step": {**meta["step"], **times_of(timed)}, "notes": [*meta["notes"], *notes]}
         self.trace._fill(frames, meta)

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import torch
 
+from nbkit import units
 from nbkit.capture.profiler.kineto import KinetoOptions, event_overhead_us
 from nbkit.capture.profiler.kineto_recording import KinetoRecording
 from nbkit.capture.raw.recording import Recording
@@ -23,6 +24,7 @@ from nbkit.timeline.median_times import at_median_times, moved
 from nbkit.trace.trace import Trace
 
 PHASES = ("forward", "backward", "optimizer", "other")
+OTHERS = "{calls} have no time of their own in the timed runs, and share what is left of the step's."
 PLACE = ["op", "source", "module", "phase"]
 
 
@@ -145,10 +147,11 @@ def _most(ops: pd.DataFrame, column: str) -> tuple[str, float] | None:
     return (str(sums.idxmax()), float(sums.max())) if len(sums) else None
 
 
-def with_times(frames: Frames, timed: Trace) -> Frames:
+def with_times(frames: Frames, timed: Trace) -> tuple[Frames, list[str]]:
     """Returns the frames with the median times of calls in timed runs, and `timings`; all else is of the first run.
 
-    The n-th call of an op is its n-th there. Ops that the timed runs called otherwise often keep their own times.
+    The n-th call of an op is its n-th there. What has no time there shares what is left of the step's by its own times,
+    which notes, the second of what comes back, say.
     """
     ops, timings = frames["ops"], timed.frames.get("timings", TIMINGS.frame())
     if not len(timings):
@@ -158,13 +161,26 @@ def with_times(frames: Frames, timed: Trace) -> Frames:
     both = _calls(ops).merge(_calls(timed.ops), on=["op", "calls", "nth"], suffixes=("", "_timed"))
     known = both[["op_id", "op_id_timed"]].merge(timings.rename(columns={"op_id": "op_id_timed"}), on="op_id_timed")
     known = TIMINGS.frame(dict(known.sort_values("op_id")[TIMINGS.names]))
+    medians, others = _medians(ops, known, float(timings["median_us"].iloc[0]))
+    made = at_median_times(ops, medians)
+    time_us = moved(frames["memory"]["time_us"].to_numpy(np.float64), ops, made)
+    frames = {**frames, "ops": made, "timings": known, "memory": frames["memory"].assign(time_us=time_us)}
+    return frames, [OTHERS.format(calls=units.counted(others, "call"))] if others else []
+
+
+def _medians(ops: pd.DataFrame, known: pd.DataFrame, step_us: float) -> tuple[pd.DataFrame, int]:
+    """Returns times of ops that add up to at most the step's where calls allow, and how many are of no timed call."""
     medians = ops[["total_time_us", "self_time_us", "self_device_time_us"]].copy()
     rows = known["op_id"].to_numpy()
     rows = rows[~np.isin(rows, ops["parent_id"].dropna().to_numpy(np.int64))]
-    medians.loc[rows, ["total_time_us", "self_time_us"]] = known.set_index("op_id")["median_us"].loc[rows]
-    made = at_median_times(ops, medians)
-    time_us = moved(frames["memory"]["time_us"].to_numpy(np.float64), ops, made)
-    return {**frames, "ops": made, "timings": known, "memory": frames["memory"].assign(time_us=time_us)}
+    timed_us = known.set_index("op_id")["median_us"].loc[rows]
+    medians.loc[rows, ["total_time_us", "self_time_us"]] = timed_us
+    is_other = ~ops["op_id"].isin(rows) & (ops["level"] != "kernel")
+    others_us = float(medians.loc[is_other, "self_time_us"].sum())
+    if others_us > 0:
+        rest_us = max(step_us - float(timed_us.sum()), 0.0)
+        medians.loc[is_other, "self_time_us"] *= min(rest_us / others_us, 1.0)
+    return medians, int(is_other.sum())
 
 
 def _calls(ops: pd.DataFrame) -> pd.DataFrame:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from nbkit.capture.doctor.timing import memory_of, times_of
+from nbkit.capture.doctor.timing import memory_of, times_of, with_times
 from nbkit.schema import MEMORY
 from nbkit.trace.trace import Trace
 from tests.support.fakes import make_ops, make_tensors
@@ -38,3 +38,14 @@ def test_the_peak_is_that_of_a_device_that_is_named_and_never_below_zero(allocat
     rows = [{"device": name, "allocated_bytes": count, "time_us": 1.0, "delta_bytes": 1} for name, count in allocated]
     memory = memory_of({"memory": MEMORY.frame(rows), "tensors": make_tensors((0, "input", 1), (0, "output", 2))})
     assert memory == {"peak_bytes": peak, "held_bytes": held, "peak_device": device}
+
+
+def test_calls_that_were_not_timed_share_what_is_left_of_the_step():
+    call = {"level": "api", "op": "torch.mm", "self_time_us": 50.0, "total_time_us": 90.0}
+    product = {"op": "aten.mm.default", "parent_id": 0, "self_time_us": 40.0}
+    other = {"op": "aten.sin.default", "start_us": 95.0, "self_time_us": 30.0}
+    whole = {"level": "range", "op": "step", "self_time_us": 6.0, "total_time_us": 10.0}
+    timed = make_ops(whole, {"op": "aten.mm.default", "parent_id": 0, "self_time_us": 4.0})
+    frames, notes = with_times({"ops": make_ops(call, product, other), "memory": MEMORY.frame()}, Trace({"ops": timed}))
+    assert frames["ops"]["self_time_us"].tolist() == pytest.approx([3.75, 4.0, 2.25])
+    assert notes == ["2 calls have no time of their own in the timed runs, and share what is left of the step's."]
