@@ -198,6 +198,25 @@ def test_what_it_cannot_use_it_refuses_in_a_sentence(use, sentence):
     assert running() == []
 
 
+@pytest.mark.parametrize("outer", [nbkit.optrace, nbkit.opcheck])
+def test_what_is_timed_is_refused_inside_a_recording_before_anything_runs(outer):
+    calls = []
+    with outer(), pytest.raises(OptionError, match=f"optime cannot run inside {outer.verb}"):
+        nbkit.opdoctor(repeats=2).run(lambda: calls.append(1))
+    assert (calls, running()) == ([], [])
+
+
+def test_a_timing_that_cannot_begin_leaves_what_was_seen():
+    doctor = nbkit.opdoctor(repeats=2)
+    with pytest.raises(OptionError, match="torch.profiler is running|A profiler is running"), doctor:
+        doctor.begin_run()
+        doctor.end_run()
+        with torch.profiler.profile():
+            doctor.begin_run()
+    assert doctor.trace.meta["step"]["runs"] == 0
+    assert running() == []
+
+
 def test_a_block_that_was_to_be_repeated_says_how():
     message = r"a `with` block runs once; use nbkit.opdoctor\(repeats=N\).run\(step\)"
     with pytest.raises(OptionError, match=message), nbkit.opdoctor(repeats=3):
