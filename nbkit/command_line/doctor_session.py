@@ -26,9 +26,10 @@ class StepsDoctor(AuditSession):
         trace = audit_trace(rerun)
         trace.meta["verb"] = opdoctor.verb
         timed = [one.trace for one in rerun.recordings if one.verb == "optime"]
-        if timed:
+        times = times_of(timed[0]) if timed else {}
+        if times:  # none where the step's own profiler took the events
             memory = memory_of({**trace.frames, "memory": timed[0].memory})
-            trace.meta["step"] = {**times_of(timed[0]), **memory}
+            trace.meta["step"] = {**times, **memory}
         self.reported = [trace, *timed]
         return trace
 

@@ -60,6 +60,14 @@ def test_the_cause_comes_first_and_is_saved_and_reported(doctor, folder, step):
     assert "unintended_broadcast" in page and "wrote " in err
 
 
+def test_a_step_that_starts_a_profiler_itself_has_no_time(doctor):
+    own = "    with torch.profiler.profile():\n        return train(x)\n"
+    source = STEPS.replace("for number", f"def profiled(x):\n{own}for number").replace("{train(", "{profiled(")
+    status, out, _ = doctor(source, "--step", "profiled")
+    assert status == 0
+    assert "opdoctor script.py profiled: 5 steps" in " ".join(out.split()) and " per step (" not in out
+
+
 def test_a_script_that_fails_ends_as_it_would_and_is_told(doctor, folder):
     with pytest.raises(ZeroDivisionError):
         doctor(STEPS.replace("for number", "1 / 0\nfor number"))

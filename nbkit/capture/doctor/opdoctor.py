@@ -99,8 +99,9 @@ class opdoctor:  # noqa: N801  a context manager is named like the function it s
         if self.inside is self.looking:  # a `with` block whose one run has begun
             return
         if self.inside is None:
-            self.inside = self.looking if self.looking.trace is None else self.timing
-            self.inside.__enter__()
+            due = self.looking if self.looking.trace is None else self.timing
+            due.__enter__()
+            self.inside = due
         if self.inside is self.timing:
             self.timing.begin_run()
 
@@ -114,6 +115,8 @@ class opdoctor:  # noqa: N801  a context manager is named like the function it s
     def __enter__(self) -> Trace:
         if self.trace is not None:
             raise OptionError("This opdoctor has been used already; make a new one for each recording.")
+        if self.repeats > 1:
+            check_nesting(self.timing.verb)
         check_nesting(self.verb)
         check_free()
         event_overhead_us(self.options)  # measured before the first recording, which it also warms up
@@ -151,6 +154,6 @@ class opdoctor:  # noqa: N801  a context manager is named like the function it s
         if timed is not None and not timed.complete:
             meta |= {name: timed.meta[name] for name in ("complete", "error")}
         elif timed is not None:
-            frames = with_times(with_time_findings(frames, timed.findings), timed)
-            meta["step"] = {**meta["step"], **times_of(timed)}
+            frames, notes = with_times(with_time_findings(frames, timed.findings), timed)
+            meta |= {"step": {**meta["step"], **times_of(timed)}, "notes": [*meta["notes"], *notes]}
         self.trace._fill(frames, meta)

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import torch
 
+from nbkit import units
 from nbkit.capture.profiler.kineto import KinetoOptions, event_overhead_us
 from nbkit.capture.profiler.kineto_recording import KinetoRecording
 from nbkit.capture.raw.recording import Recording
@@ -23,6 +24,7 @@ from nbkit.timeline.median_times import at_median_times, moved
 from nbkit.trace.trace import Trace
 
 PHASES = ("forward", "backward", "optimizer", "other")
+OTHERS = "{calls} have no time of their own in the timed runs, and share what is left of the step's."
 PLACE = ["op", "source", "module", "phase"]
 
 
@@ -56,10 +58,17 @@ class TimeObserver(Observer):
     def completed(self, frames: Frames, meta: Meta) -> tuple[Frames, Meta]:
         timed = self.run.frames["ops"]
         rows_us = meta["recorder_us"] - float((self.spans[:, 1] - self.spans[:, 0]).sum()) / 1e3
-        time_us = self.run.wall_us - rows_us - len(timed) * event_overhead_us(self.options)
+        # Within the profiler's own time hooks are installed and removed.
+        wall_us = min(self.run.wall_us, meta["wall_us"] - self._own_us())
+        time_us = wall_us - rows_us - len(timed) * event_overhead_us(self.options)
         step = {"time_us": max(time_us, 0.0), "runs": 0, **memory_of(frames), **flops_of(frames["ops"])}
         findings = time_findings(self.run.frames) if self.judges else FINDINGS.frame()
         return with_time_findings(frames, findings), {**meta, "step": step}
+
+    def _own_us(self) -> float:
+        """Returns what nbkit's own work takes of the recording's time."""
+        inside = self.spans.clip(self.recording.start, self.recording.end)
+        return float((inside[:, 1] - inside[:, 0]).sum()) / 1e3
 
     def forget(self) -> None:
         del self.recording, self.kineto, self.run, self.spans
@@ -68,19 +77,23 @@ class TimeObserver(Observer):
 def memory_of(frames: Frames) -> dict[str, Any]:
     """Returns the bytes that a step holds at its peak, and of them those of what it found there and read.
 
-    A device with an allocator of its own counts what is there itself. Null where nothing was allocated.
+    A device with an allocator of its own counts what is there itself; with several devices, `peak_device` names the one
+    of the highest peak. Null where nothing was allocated, and where what is there is not known.
     """
     memory, tensors = frames["memory"], frames["tensors"]
-    if not len(memory) or not memory["allocated_bytes"].notna().any():
-        return {"peak_bytes": None, "held_bytes": None}
+    peaks = memory.groupby("device", sort=False)["allocated_bytes"].max().dropna()
+    if not len(peaks):
+        return {"peak_bytes": None, "held_bytes": None, "peak_device": None}
+    others = peaks.drop("cpu", errors="ignore")
+    if len(others):
+        peak, device = int(others.max()), str(others.idxmax()) if len(peaks) > 1 else None
+        # Less than nothing is what is freed of memory that was there before.
+        return {"peak_bytes": peak if peak >= 0 else None, "held_bytes": None, "peak_device": device}
     first = tensors.drop_duplicates("storage_id")
     before = first.loc[first["role"] == "input", "storage_id"]
     rows = tensors[tensors["storage_id"].isin(before) & (tensors["device"] == "cpu")]
     held = int(rows.groupby("storage_id")["size_bytes"].max().sum())
-    peaks = memory.groupby("device")["allocated_bytes"].max().dropna()
-    on_host = int(peaks.get("cpu", 0)) + held
-    others = peaks.drop("cpu", errors="ignore")
-    return {"peak_bytes": int(others.max()) if len(others) else on_host, "held_bytes": None if len(others) else held}
+    return {"peak_bytes": max(int(peaks["cpu"]), 0) + held, "held_bytes": held, "peak_device": None}
 
 
 def flops_of(ops: pd.DataFrame) -> dict[str, int]:
@@ -114,11 +127,12 @@ def times_of(timed: Trace) -> dict[str, Any]:
     ops = timed.ops
     if not len(ops):
         return {}
-    phases = ops["self_time_us"].groupby(ops["phase"], sort=False).sum()
+    host = ops[ops["level"] != "kernel"]  # kernels run at the same time, in a device's
+    phases = host["self_time_us"].groupby(host["phase"], sort=False).sum()
     shares = {
         "phases": {phase: float(phases[phase]) for phase in PHASES if phases.get(phase)},
-        "slowest_op": _most(ops[ops["level"] == "aten"], "op"),
-        "slowest_module": _most(ops, "module"),
+        "slowest_op": _most(host[host["level"] == "aten"], "op"),
+        "slowest_module": _most(host, "module"),
     }
     if "timings" not in timed.frames:
         return {"time_us": float(ops["total_time_us"].iloc[0]), "runs": 1, **shares}
@@ -133,10 +147,11 @@ def _most(ops: pd.DataFrame, column: str) -> tuple[str, float] | None:
     return (str(sums.idxmax()), float(sums.max())) if len(sums) else None
 
 
-def with_times(frames: Frames, timed: Trace) -> Frames:
+def with_times(frames: Frames, timed: Trace) -> tuple[Frames, list[str]]:
     """Returns the frames with the median times of calls in timed runs, and `timings`; all else is of the first run.
 
-    The n-th call of an op is its n-th there. Ops that the timed runs called otherwise often keep their own times.
+    The n-th call of an op is its n-th there. What has no time there shares what is left of the step's by its own times,
+    which notes, the second of what comes back, say.
     """
     ops, timings = frames["ops"], timed.frames.get("timings", TIMINGS.frame())
     if not len(timings):
@@ -146,13 +161,26 @@ def with_times(frames: Frames, timed: Trace) -> Frames:
     both = _calls(ops).merge(_calls(timed.ops), on=["op", "calls", "nth"], suffixes=("", "_timed"))
     known = both[["op_id", "op_id_timed"]].merge(timings.rename(columns={"op_id": "op_id_timed"}), on="op_id_timed")
     known = TIMINGS.frame(dict(known.sort_values("op_id")[TIMINGS.names]))
+    medians, others = _medians(ops, known, float(timings["median_us"].iloc[0]))
+    made = at_median_times(ops, medians)
+    time_us = moved(frames["memory"]["time_us"].to_numpy(np.float64), ops, made)
+    frames = {**frames, "ops": made, "timings": known, "memory": frames["memory"].assign(time_us=time_us)}
+    return frames, [OTHERS.format(calls=units.counted(others, "call"))] if others else []
+
+
+def _medians(ops: pd.DataFrame, known: pd.DataFrame, step_us: float) -> tuple[pd.DataFrame, int]:
+    """Returns times of ops that add up to at most the step's where calls allow, and how many are of no timed call."""
     medians = ops[["total_time_us", "self_time_us", "self_device_time_us"]].copy()
     rows = known["op_id"].to_numpy()
     rows = rows[~np.isin(rows, ops["parent_id"].dropna().to_numpy(np.int64))]
-    medians.loc[rows, ["total_time_us", "self_time_us"]] = known.set_index("op_id")["median_us"].loc[rows]
-    made = at_median_times(ops, medians)
-    time_us = moved(frames["memory"]["time_us"].to_numpy(np.float64), ops, made)
-    return {**frames, "ops": made, "timings": known, "memory": frames["memory"].assign(time_us=time_us)}
+    timed_us = known.set_index("op_id")["median_us"].loc[rows]
+    medians.loc[rows, ["total_time_us", "self_time_us"]] = timed_us
+    is_other = ~ops["op_id"].isin(rows) & (ops["level"] != "kernel")
+    others_us = float(medians.loc[is_other, "self_time_us"].sum())
+    if others_us > 0:
+        rest_us = max(step_us - float(timed_us.sum()), 0.0)
+        medians.loc[is_other, "self_time_us"] *= min(rest_us / others_us, 1.0)
+    return medians, int(is_other.sum())
 
 
 def _calls(ops: pd.DataFrame) -> pd.DataFrame:

@@ -17,6 +17,8 @@ def step_words(trace: Trace) -> list[Words]:
 
 def _time(step: dict[str, Any]) -> Iterator[Words]:
     """Yields the time of the step; of one that was timed by itself what its phases, ops and modules take, too."""
+    if "time_us" not in step:
+        return
     time, runs = units.duration(step["time_us"]), step["runs"]
     if not runs:
         yield (f"At most {time} per step: recording slows it; repeats are timed by themselves.",)
@@ -36,8 +38,9 @@ def _memory(step: dict[str, Any]) -> Iterator[Words]:
     """Yields the peak of memory, what of it was there before, and the FLOPs, as far as they are known."""
     if step.get("peak_bytes") is not None:
         held = step.get("held_bytes")
-        before = f", {units.data_size(held)} of it there before" if held else ""
-        yield (f"Peak memory {units.data_size(step['peak_bytes'])}{before}.",)
+        before = f", of which {units.data_size(held)} that it read was there before" if held else ""
+        device = f" of {step['peak_device']}" if step.get("peak_device") else ""
+        yield (f"Peak memory{device} {units.data_size(step['peak_bytes'])}{before}.",)
     if step.get("flops"):
         least = "at least " if step.get("uncounted_calls") else ""
         yield (f"Its products and convolutions compute {least}{units.flops(float(step['flops']))}.",)

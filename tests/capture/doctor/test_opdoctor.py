@@ -104,6 +104,12 @@ def test_the_times_of_ops_are_those_of_the_timed_runs(repeats):
     assert trace.memory["time_us"].is_monotonic_increasing
 
 
+def test_hooks_are_no_part_of_the_time():
+    with nbkit.opdoctor() as trace:
+        pass
+    assert trace.meta["step"]["time_us"] <= trace.meta["wall_us"]
+
+
 def test_flops_are_those_that_torch_counts():
     model = nn.Sequential(nn.Conv2d(3, 8, 3, stride=2), nn.Flatten(), nn.Linear(8 * 7 * 7, 4))
     x = torch.randn(2, 3, 16, 16)
@@ -189,6 +195,25 @@ def test_what_it_cannot_use_it_refuses_in_a_sentence(use, sentence):
     with pytest.raises((OptionError, TypeError)) as caught:
         use()
     assert sentence in str(caught.value)
+    assert running() == []
+
+
+@pytest.mark.parametrize("outer", [nbkit.optrace, nbkit.opcheck])
+def test_what_is_timed_is_refused_inside_a_recording_before_anything_runs(outer):
+    calls = []
+    with outer(), pytest.raises(OptionError, match=f"optime cannot run inside {outer.verb}"):
+        nbkit.opdoctor(repeats=2).run(lambda: calls.append(1))
+    assert (calls, running()) == ([], [])
+
+
+def test_a_timing_that_cannot_begin_leaves_what_was_seen():
+    doctor = nbkit.opdoctor(repeats=2)
+    with pytest.raises(OptionError, match="torch.profiler is running|A profiler is running"), doctor:
+        doctor.begin_run()
+        doctor.end_run()
+        with torch.profiler.profile():
+            doctor.begin_run()
+    assert doctor.trace.meta["step"]["runs"] == 0
     assert running() == []
 
 

@@ -8,6 +8,7 @@ from nbkit.views.statements.step import step_words
 from tests.support.fakes import make_ops
 
 MEMORY = {"peak_bytes": 3 << 20, "held_bytes": 1 << 20}
+BEFORE = "Peak memory 3.00 MiB, of which 1.00 MiB that it read was there before."
 SHARES = {
     "phases": {"forward": 400.0, "backward": 600.0},
     "slowest_op": ("aten.mm.default", 250.0),
@@ -34,9 +35,14 @@ def test_the_time_is_that_of_runs_by_themselves_or_a_bound(step, sentence):
 
 
 def test_the_peak_has_what_was_there_before():
-    assert said({"time_us": 1.0, "runs": 0, **MEMORY})[1:] == ["Peak memory 3.00 MiB, 1.00 MiB of it there before."]
+    assert said({"time_us": 1.0, "runs": 0, **MEMORY})[1:] == [BEFORE]
     assert said({"time_us": 1.0, "runs": 0, "peak_bytes": 512, "held_bytes": None})[1:] == ["Peak memory 512 B."]
+    assert said({"peak_bytes": 512, "peak_device": "cuda:1"}) == ["Peak memory of cuda:1 512 B."]
     assert said({"time_us": 1.0, "runs": 0, "peak_bytes": None})[1:] == []
+
+
+def test_of_a_step_that_was_not_timed_the_rest_is_said():
+    assert said({**MEMORY}) == [BEFORE]
 
 
 @pytest.mark.parametrize(("uncounted", "least"), [(0, ""), (2, "at least ")])
