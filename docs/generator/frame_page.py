@@ -16,7 +16,14 @@ UNITS = {"_us": "microseconds", "_bytes": "bytes", "_fraction": "share, 0 to 1"}
 VARYING = {
     "steps": ("held_bytes", "update_fraction"),
     # Bits are those of the machine's kernels.
-    "stability": ("batch_invariant", "thread_invariant", "stride_invariant", "max_ulp", "message"),
+    "stability": (
+        "batch_invariant",
+        "thread_invariant",
+        "stride_invariant",
+        "max_ulp",
+        "max_difference_fraction",
+        "message",
+    ),
     "casts": ("error", "own_error", "collapsed_fraction", "loss_change"),
 }
 RULES = """\

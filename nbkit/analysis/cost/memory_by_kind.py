@@ -42,15 +42,21 @@ def memory_by_lifetime(memory: pd.DataFrame, ops: pd.DataFrame) -> pd.DataFrame:
     is_allocation = memory["delta_bytes"] > 0
     frees = memory[~is_allocation].dropna(subset=["allocation_id"])
     ids = memory["allocation_id"].astype("float64")
-    freed = ids.map(run[frees.index].set_axis(ids[frees.index]))
+    freed = _of_allocations(ids, run[frees.index])
     kinds = ("kept from " + phases).where(freed.isna() | (freed != run), TEMPORARY)[is_allocation]
-    kinds = ids.map(kinds.set_axis(ids[is_allocation]))
+    kinds = _of_allocations(ids, kinds)
     sums = _sums(memory, kinds, LIFETIMES)
     rest = sums["allocated_bytes"].astype("int64") - sums.iloc[:, 3:].sum(axis=1)
     before = rest - rest.groupby(sums["device"]).transform("min").clip(upper=0)
     if before.any():
         sums.insert(3, BEFORE, before)
     return sums
+
+
+def _of_allocations(ids: pd.Series, values: pd.Series) -> pd.Series:
+    """Returns per event the value of its allocation; the first, where a file has several under one id."""
+    known = values.set_axis(ids[values.index])
+    return ids.map(known[~known.index.duplicated()])
 
 
 def _sums(memory: pd.DataFrame, kinds: pd.Series, known: Iterable[str]) -> pd.DataFrame:

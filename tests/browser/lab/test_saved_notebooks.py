@@ -33,7 +33,7 @@ TOLD = {
         "Predicted time",
     ],
     "06_graphs_of_four_frameworks": ["self_attn", "RWKV_TimeMix", "time_mix", "Side by side"],
-    "08_side_by_side": ["The two agree", "They first diverge", "swapped_operands", "blocks.0"],
+    "08_side_by_side": ["The two agree", "First difference", "swapped_operands", "blocks.0"],
 }
 BROKEN = "images => images.filter(image => !image.complete || !image.naturalWidth).length"
 
