@@ -70,7 +70,7 @@ def _picture(trace: Trace, buckets: int) -> Picture:
         return Picture("Memory by kind", [Chart([], x_title, "MiB")], "", HEIGHT, WIDTH)
     device = str(peaks["device"].iloc[0])
     all_events = memory_by_lifetime(memory, ops) if is_measured else memory_by_kind(memory, trace.storages)
-    events = all_events[all_events["device"] == device].assign(who=_who(memory, ops))
+    events = all_events[all_events["device"] == device].assign(who=_who(memory[memory["device"] == device], ops))
     at = memory["time_us"] / 1e3 if is_measured else memory["op_id"].astype("float64").fillna(0.0)
     x, allocated = at[events.index].to_numpy(np.float64), events["allocated_bytes"].to_numpy("int64")
     places = np.maximum.accumulate(x)

@@ -23,7 +23,7 @@ STATIC = {
 TOLD = {
     "01_trace_a_step": ["Slowest modules", "blocks.0.att", "model.layers.0.self_attn"],
     "02_where_time_goes": ["Slowest calls", "self_attn", "added", "removed"],
-    "03_device_vs_cpu": ["Worst differences", "aten.sigmoid_backward.default", "error, nan"],
+    "03_device_vs_cpu": ["Worst differences", "aten.sigmoid_backward.default", "error, inf"],
     "04_audit_a_training_step": ["no_gradient", "unintended_broadcast", "accumulated_gradient", "Nothing wrong found"],
     "07_capture_and_fix": ["layer_norm", "Replaced ops", "What bfloat16 costs most", "not_repeatable"],
     "05_cost_before_running": [

@@ -2,6 +2,7 @@
 
 from functools import cache
 
+import pandas as pd
 import pytest
 import torch
 from torch import nn
@@ -70,3 +71,12 @@ def test_memory_of_a_measured_step_is_stacked_up_to_the_peak_with_who_allocated(
     op = timed().ops["op"][first["op_id"]].removeprefix("aten.").removesuffix(".default")
     assert any(f"by {op} in " in text and text.split("; ")[1][0] == "+" for text in figure.data[-1].text)
     assert {"forward", "backward", "peak"} <= {note.text for note in figure.layout.annotations}
+
+
+def test_of_several_devices_that_with_the_highest_peak_is_drawn() -> None:
+    memory = timed().memory
+    other = memory.assign(device="cuda:0", delta_bytes=10 * memory["delta_bytes"])
+    both = pd.concat([memory, other.assign(allocated_bytes=10 * memory["allocated_bytes"])], ignore_index=True)
+    both["allocation_id"] += len(memory) * both.index.to_series().ge(len(memory)).astype(int)
+    figure = plot_memory(Trace({**timed().frames, "memory": both}, timed().meta))
+    assert "cuda:0" in figure.layout.title.text
