@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, UntypedStorage
 from torch._ops import OpOverload
 
-from nbkit.capture.cost.fake.known_values import repeated
+from nbkit.capture.cost.fake.known_values import RUN_UNASKED, repeated
 from nbkit.capture.cost.fake.noted_calls import Call, View, memory_of, numbers, written_places
 from nbkit.capture.replay.copies import tensors_in
 from nbkit.capture.replay.isolated import isolated
@@ -175,7 +175,8 @@ class AskedValues:
         flops = self.spent_flops + sum(call.flops for call in calls)
         made = sum(view.nbytes for call in calls for view in call.made if view is not None)
         nbytes = self.spent_bytes + made + sum(self.sources[number][1].nbytes for number in taken)
-        if self.way == "auto" and (flops > MOST_FLOPS or nbytes > MOST_BYTES):
+        is_foreign = any(call.func.namespace not in RUN_UNASKED for call in calls)
+        if self.way == "auto" and (is_foreign or flops > MOST_FLOPS or nbytes > MOST_BYTES):
             self.is_too_dear = True
             return False
         self.spent_flops, self.spent_bytes = flops, nbytes

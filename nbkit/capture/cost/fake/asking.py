@@ -120,7 +120,10 @@ class Asking:
                 "batch out of the recorded code: batch = next(iter(loader)) before it."
             )
         if self.asked.is_too_dear:
-            why = "which take long to compute; opcost(values='run') runs the step once for them."
+            why = (
+                "which take long to compute, or follow from ops that are not torch's; values='run' runs the step for "
+                "them."
+            )
         elif self.asked.way == "bound":
             why = "which have no bound; values='auto' computes them."
         else:

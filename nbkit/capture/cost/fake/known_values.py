@@ -1,18 +1,22 @@
 """Keeps the values that a step without values needs all the same: counters of optimizers, lengths, small masks."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import torch
 from torch import Tensor
 from torch._ops import OpOverload
 from torch._subclasses.fake_tensor import FakeTensor
-from torch.utils.weak import WeakIdKeyDictionary
+from torch.utils.weak import WeakIdKeyDictionary, WeakIdRef
 
+from nbkit.capture.cost.fake.noted_calls import written_places
 from nbkit.capture.replay.copies import all_tensors, tensors_in
 from nbkit.capture.replay.isolated import isolated
 
 MOST_FLOATS, MOST_INTEGERS = 1, 1 << 16
 UNKNOWN = object()
+# Ops of others may have effects, and collectives wait for other processes: they are run where a user asks for it.
+RUN_UNASKED = frozenset(("aten", "prims", "torchvision"))
 # They fill a new tensor with a number.
 FILLED = frozenset("full zeros ones scalar_tensor".split())
 # Says whether gradients are finite (GradScaler): they are taken to be.
@@ -29,14 +33,20 @@ class KnownValues:
     def __init__(self) -> None:
         self.values = WeakIdKeyDictionary()
         self.ids: set[int] = set()  # of all that have been known, and maybe of others since
+        self.memories: dict[int, list[WeakIdRef]] = {}  # by the number of a memory the known tensors that lie in it
 
     def note(self, real: Tensor, fake: FakeTensor) -> None:
         """Keeps a copy of a real tensor, if it is small; of a larger fake one its values are taken to repeat."""
         with isolated():
             most = MOST_FLOATS if real.is_floating_point() or real.is_complex() else MOST_INTEGERS
             if real.layout is torch.strided and real.device.type == "cpu" and max(real.numel(), fake.numel()) <= most:
-                self.ids.add(id(fake))
-                self.values[fake] = repeated(real.detach(), fake.shape).to(fake.dtype, copy=True)
+                self._keep(fake, repeated(real.detach(), fake.shape).to(fake.dtype, copy=True))
+
+    def _keep(self, fake: Tensor, values: Tensor) -> None:
+        self.ids.add(id(fake))
+        self.values[fake] = values
+        if fake.layout is torch.strided:
+            self.memories.setdefault(_memory(fake), []).append(WeakIdRef(fake))
 
     def forget(self, fake: Tensor) -> None:
         """Lets go of what is known of a tensor."""
@@ -69,18 +79,45 @@ class KnownValues:
         if (
             not (taken or is_filled)
             or UNKNOWN in (known[0], known[1])
+            or func.namespace not in RUN_UNASKED
             or torch.Tag.nondeterministic_seeded in func.tags
         ):
-            if func._schema.is_mutable:
-                for written in taken:
-                    self.values.pop(written, None)
+            if func._schema.is_mutable and len(self.values):
+                self._forget_written(func, args, kwargs)
             return
         with isolated():
             result = func(*known[0], **known[1])
+        if func._schema.is_mutable:
+            self._forget_written(func, args, kwargs, known)
         for fake, value in zip(tensors_in(out), tensors_in(result), strict=False):
             if fake not in self.values and value.numel() <= MOST_INTEGERS:
-                self.ids.add(id(fake))
-                self.values[fake] = value
+                self._keep(fake, value)
+
+    def _forget_written(self, func: OpOverload, args: Any, kwargs: Any, known: tuple[Any, Any] | None = None) -> None:
+        """Lets go of what an op wrote to; of what it wrote from known values, of views with values of their own."""
+        news = [] if known is None else [_memory(value) for value in _written(func, *known)]
+        for place, fake in enumerate(_written(func, args, kwargs)):
+            if fake.layout is not torch.strided:
+                if known is None:
+                    self.values.pop(fake, None)
+                continue
+            for other in [view() for view in self.memories.get(_memory(fake), ())]:
+                values = None if other is None else self.values.get(other)
+                if values is not None and (known is None or _memory(values) != news[place]):
+                    self.values.pop(other, None)
+
+
+def _memory(tensor: Tensor) -> int:
+    return int(tensor.untyped_storage()._cdata)
+
+
+def _written(func: OpOverload, args: Any, kwargs: Any) -> Iterator[Tensor]:
+    """Yields the tensors that an op writes to, lists of them one by one."""
+    for place in written_places(func):
+        if isinstance(place, str):
+            yield from tensors_in([kwargs.get(place)])
+        elif place < len(args):
+            yield from tensors_in([args[place]])
 
 
 def repeated(values: Tensor, shape: torch.Size) -> Tensor:
