@@ -51,6 +51,8 @@ class KnownValues:
     def forget(self, fake: Tensor) -> None:
         """Lets go of what is known of a tensor."""
         self.values.pop(fake, None)
+        if fake.layout is torch.strided and (number := _memory(fake)) in self.memories:
+            self.memories[number] = [view for view in self.memories[number] if view() is not fake]
 
     def of(self, held: Any) -> Any:
         """Returns a tensor, or lists and dicts that hold some, with known values; None if one is not known."""
