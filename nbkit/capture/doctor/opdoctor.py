@@ -29,8 +29,8 @@ class opdoctor:  # noqa: N801  a context manager is named like the function it s
 
     One run is looked at as opcheck, opaudit and optime do, at once, and computes the same bits as without it. The trace
     is that of `optrace`, with `parameters`, `memory` and the findings of all three in one list. `meta["step"]` has the
-    step's time, its peak of memory and its FLOPs. With `repeats` further runs are timed by themselves, which is exact:
-    of one run the time is a bound, since recording slows it.
+    step's time, its peak of memory and its FLOPs. With `repeats` further runs are timed as optime does, with nothing
+    else looking; of one run the time is a bound, since looking slows it.
 
     Args:
         model: the model, or several in a list, to look at; without it those that run inside.

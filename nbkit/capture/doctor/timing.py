@@ -77,6 +77,7 @@ class TimeObserver(Observer):
 def memory_of(frames: Frames) -> dict[str, Any]:
     """Returns the bytes that a step holds at its peak, and of them those of what it found there and read.
 
+    `peak_is_least`: memory that was there before was freed without being read, so that the peak is a lower bound.
     A device with an allocator of its own counts what is there itself; with several devices, `peak_device` names the one
     of the highest peak. Null where nothing was allocated, and where what is there is not known.
     """
@@ -93,7 +94,9 @@ def memory_of(frames: Frames) -> dict[str, Any]:
     before = first.loc[first["role"] == "input", "storage_id"]
     rows = tensors[tensors["storage_id"].isin(before) & (tensors["device"] == "cpu")]
     held = int(rows.groupby("storage_id")["size_bytes"].max().sum())
-    return {"peak_bytes": max(int(peaks["cpu"]), 0) + held, "held_bytes": held, "peak_device": None}
+    is_least = bool((memory.loc[memory["device"] == "cpu", "allocated_bytes"] < 0).any())
+    peak = max(int(peaks["cpu"]), 0) + held
+    return {"peak_bytes": peak, "held_bytes": held, "peak_device": None, "peak_is_least": is_least}
 
 
 def flops_of(ops: pd.DataFrame) -> dict[str, int]:

@@ -40,7 +40,8 @@ def _memory(step: dict[str, Any]) -> Iterator[Words]:
         held = step.get("held_bytes")
         before = f", of which {units.data_size(held)} that it read was there before" if held else ""
         device = f" of {step['peak_device']}" if step.get("peak_device") else ""
-        yield (f"Peak memory{device} {units.data_size(step['peak_bytes'])}{before}.",)
+        at_least = " at least" if step.get("peak_is_least") else ""
+        yield (f"Peak memory{device}{at_least} {units.data_size(step['peak_bytes'])}{before}.",)
     if step.get("flops"):
         least = "at least " if step.get("uncounted_calls") else ""
         yield (f"Its products and convolutions compute {least}{units.flops(float(step['flops']))}.",)

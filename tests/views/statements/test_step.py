@@ -37,6 +37,7 @@ def test_the_time_is_that_of_runs_by_themselves_or_a_bound(step, sentence):
 def test_the_peak_has_what_was_there_before():
     assert said({"time_us": 1.0, "runs": 0, **MEMORY})[1:] == [BEFORE]
     assert said({"time_us": 1.0, "runs": 0, "peak_bytes": 512, "held_bytes": None})[1:] == ["Peak memory 512 B."]
+    assert said({"peak_bytes": 512, "peak_is_least": True}) == ["Peak memory at least 512 B."]
     assert said({"peak_bytes": 512, "peak_device": "cuda:1"}) == ["Peak memory of cuda:1 512 B."]
     assert said({"time_us": 1.0, "runs": 0, "peak_bytes": None})[1:] == []
 
