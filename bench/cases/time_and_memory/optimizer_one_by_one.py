@@ -1,7 +1,8 @@
 """foreach=False lets AdamW run a dozen ops for each of many small parameters.
 
 Fact: optimizer
-Fact: foreach
+Fact: one parameter at a time
+Fact: fused=True
 """
 
 import torch

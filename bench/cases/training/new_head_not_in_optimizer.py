@@ -1,7 +1,7 @@
 """The head is replaced after the optimizer was made, which goes on to hold the old one.
 
 Fact: head (2 tensors) get gradients but are in no optimizer
-Fact: never move
+Fact: not_in_optimizer
 """
 
 import torch

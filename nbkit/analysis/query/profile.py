@@ -11,6 +11,8 @@ from nbkit.analysis.query.matches import Ids
 # More rows are sampled evenly: the profile of a million takes as long as that of so many.
 SAMPLE = 50_000
 BINS = 16
+# What sums round differently at the edge of two bins is in the upper one, here and in a report's page.
+EDGE = 1e-9
 TOP = 3
 # Positive numbers whose largest is this many times their smallest are counted over their logarithms.
 LOG_SPAN = 100.0
@@ -72,6 +74,6 @@ def log_spread(values: Floats, bins: int) -> dict[str, Any]:
 
 def _counted(scaled: Floats, span: float, bins: int) -> list[int]:
     """Counts of equally wide bins from 0 to `span`; a span of nothing, or beyond what a float can hold, has one."""
-    bin_index = np.floor(scaled / span * bins) if 0 < span < np.inf else np.zeros(len(scaled))
+    bin_index = np.floor(scaled / span * bins + EDGE) if 0 < span < np.inf else np.zeros(len(scaled))
     counts: list[int] = np.bincount(np.clip(bin_index, 0, bins - 1).astype(np.int64), minlength=bins).tolist()
     return counts

@@ -4,6 +4,7 @@ import { numberColumn, textColumn } from "../columns/columns.js";
 
 const SAMPLE = 50_000;
 const BINS = 16;
+const EDGE = 1e-9;
 const TOP = 3;
 const LOG_SPAN = 100;
 
@@ -44,7 +45,7 @@ function ofNumbers(values, ids) {
   const bins = Array.from({ length: BINS }, () => 0);
   for (const row of ids) {
     if (!Number.isFinite(values[row])) continue;
-    const bin = span > 0 && span < Infinity ? Math.floor((scaled(values[row]) / span) * BINS) : 0;
+    const bin = span > 0 && span < Infinity ? Math.floor((scaled(values[row]) / span) * BINS + EDGE) : 0;
     bins[Math.min(bin, BINS - 1)] += 1;
   }
   return { bins, low, high, is_log: isLog, missing, count: ids.length };
