@@ -70,9 +70,10 @@ class optime:  # noqa: N801  a context manager is named like the function it sta
             if not isinstance(value, int) or value < 0:
                 raise OptionError(f"{option}={value!r} is not a count; give a whole number from 0 up.")
         for option, value in (("memory", memory), ("stacks", stacks), ("shapes", shapes), ("savings", savings)):
-            if not isinstance(value, bool):
+            if not isinstance(value, int):
                 raise OptionError(f"{option} must be True or False, got {value!r}.")
-        self.options = KinetoOptions(memory, shapes or savings, device_to_record(device))
+        # The profiler's engine takes nothing but True and False.
+        self.options = KinetoOptions(bool(memory), bool(shapes or savings), device_to_record(device))
         self.measure = measure if savings else None
         self.stacks, self.warmup, self.repeats = stacks, warmup, repeats
         self.bare_us: float | None = None
