@@ -20,7 +20,7 @@ Modules = frozenset[tuple[str, str]]
 # By phase, and whether inside modules: the kinds of op, each with its module.
 Kinds = Mapping[tuple[str, bool], frozenset[tuple[str, str]]]
 PHASES = ("forward", "backward", "optimizer")
-# Backward ops follow from the others, and verbs count them in different ways.
+# Backward ops follow from the others; verbs count them in different ways, and some know no modules of compiled ones.
 COMPARED = ("forward", "optimizer")
 # Autograd's own, of what it saves: some recorders alone see it.
 UNCOUNTED = "aten.detach.default"
@@ -62,7 +62,7 @@ def identity_of(trace: Trace) -> Identity:
     lines = ops["source"].dropna().unique()
     devices = () if has_costs(trace) else trace.meta.get("devices") or ()
     return Identity(
-        frozenset(_pairs(computing, "model", "module")),
+        frozenset(_pairs(computing[computing["phase"] != "backward"], "model", "module")),
         _params(trace.frames.get("modules", MODULES.frame())),
         _kinds(computing),
         frozenset(computing["phase"].unique()) & frozenset(PHASES),

@@ -160,3 +160,11 @@ def test_the_times_shown_are_those_of_optime() -> None:
     assert [chapter.anchor for chapter in run.timed] == ["t2"]
     (run,) = runs(small_trace(), small_trace())
     assert [chapter.anchor for chapter in run.timed] == ["t1"]
+
+
+def test_a_step_whose_backward_ops_have_no_module_in_one_is_one():
+    """As those of a compiled step have none under optime, whose forward pass is one node for all verbs."""
+    forward = {"model": "Net", "module": "", "op": "aten.mm.default"}
+    backward = [{**forward, "phase": "backward", "module": name} for name in "abcd"]
+    traces = [make_trace(make_ops(forward, *each)) for each in (backward, [{**row, "module": ""} for row in backward])]
+    assert len(runs(*traces)) == 1
