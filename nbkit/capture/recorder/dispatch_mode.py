@@ -61,16 +61,14 @@ class OpMode(StepMode):
     def _recorder(self, statistics: Statistics | None) -> Callable[..., Any]:
         """Makes __torch_dispatch__ as a closure: to look each of these names up on self would double its overhead."""
         recording, main, registry = self.recording, self.recording.main, self.recording.registry
-        runners, hidden_runners, out_names = self.runners, self.hidden_runners, self.out_names
-        ops, append_op, plain = recording.ops, recording.ops.extend, registry.plain
+        runners, out_names, plain = self.runners, self.out_names, registry.plain
+        ops, append_op = recording.ops, recording.ops.extend
         known, learn = registry.known, registry.learn
         described = describer(recording.skip)
         locate, note_inputs, note_outputs = self._locator(), self._input_reader(), self._output_reader()
 
         def __torch_dispatch__(_: Any, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
             run = runners.get(id(func))
-            if run is None and (hidden := hidden_runners.get(id(func))) is not None:
-                return hidden(*args, **(kwargs or {}))
             if run is None and (run := self._runner(func)) is None:
                 return self._hidden(func, args, kwargs or {})
             node = current_node()

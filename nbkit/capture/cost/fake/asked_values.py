@@ -30,7 +30,8 @@ class AskedValues:
     """Notes the ops of a step, and runs on copies those that lead to values that are asked for.
 
     `number_of` returns the number of a tensor's memory, which no other has; null where it has none. With "run" each op
-    runs at once, with "bound" only what follows from no tensor from outside and no draw. Real tensors, and torch's random state, stay as they are.
+    runs at once, with "bound" only what follows from no tensor from outside and from no draw. Real tensors, and torch's
+    random state, stay as they are.
     """
 
     def __init__(self, number_of: Callable[[Tensor], int | None], way: Values) -> None:
