@@ -61,9 +61,8 @@ class OpMode(StepMode):
     def _recorder(self, statistics: Statistics | None) -> Callable[..., Any]:
         """Makes __torch_dispatch__ as a closure: to look each of these names up on self would double its overhead."""
         recording, main, registry = self.recording, self.recording.main, self.recording.registry
-        runners, out_names, plain = self.runners, self.out_names, registry.plain
-        ops, append_op = recording.ops, recording.ops.extend
-        known, learn = registry.known, registry.learn
+        runners, out_names, ops, append_op = self.runners, self.out_names, recording.ops, recording.ops.extend
+        known, learn, plain = registry.known, registry.learn, registry.plain
         described = describer(recording.skip)
         locate, note_inputs, note_outputs = self._locator(), self._input_reader(), self._output_reader()
 
