@@ -54,7 +54,7 @@ def _memory(trace: Trace) -> Iterator[Words]:
     yield from _fits(trace, int(rows["allocated_bytes"].max()))
     saved = int(trace.saved["new_bytes"].sum()) if "saved" in trace.frames else 0
     if saved:
-        yield (f"{units.data_size(saved)} are saved for the backward pass.",)
+        yield (f"{_at_most(trace).capitalize()}{units.data_size(saved)} are saved for the backward pass.",)
 
 
 def _fits(trace: Trace, peak: int) -> Iterator[Words]:

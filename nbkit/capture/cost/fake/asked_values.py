@@ -30,7 +30,8 @@ class AskedValues:
     """Notes the ops of a step, and runs on copies those that lead to values that are asked for.
 
     `number_of` returns the number of a tensor's memory, which no other has; null where it has none. With "run" each op
-    runs at once, with "bound" none ever does. Real tensors, and torch's random state, stay as they are.
+    runs at once, with "bound" only what follows from no tensor from outside and from no draw. Real tensors, and torch's
+    random state, stay as they are.
     """
 
     def __init__(self, number_of: Callable[[Tensor], int | None], way: Values) -> None:
@@ -52,16 +53,14 @@ class AskedValues:
     def note(self, real: Tensor, fake: Tensor) -> None:
         """Notes a real tensor that the step takes."""
         view = self._view(fake)
-        if self.way != "bound" and view.number not in self.sources:
-            if real.numel() > 1 and (real.is_floating_point() or real.is_complex()):
+        if view.number not in self.sources:
+            if self.way == "bound" or (real.numel() > 1 and (real.is_floating_point() or real.is_complex())):
                 self.data.add(view.number)
             with isolated():
                 self.sources[view.number] = (_copied(real) if _is_constant(real) else ref(real)), view
 
     def record(self, func: OpOverload, args: Any, kwargs: Any, out: Any, flops: int) -> None:
         """Notes an op that has run on shapes, if it made or wrote something."""
-        if self.way == "bound":
-            return
         places = self.places.get(func)
         if places is None:
             places = self.places[func] = written_places(func)
@@ -129,7 +128,8 @@ class AskedValues:
         """Returns a tensor with values; None where they cannot be computed, or only at too high a price."""
         view = fake if isinstance(fake, View) else self._view(fake)
         self.is_too_dear = False
-        needed = None if self.way == "bound" else self._needed(view.number)
+        is_bound = self.way == "bound" and view.number in self.data
+        needed = None if is_bound else self._needed(view.number)
         if needed is None or not self._is_paid(needed, view.number):
             return None
         with self._running():

@@ -125,3 +125,16 @@ def test_steps_that_people_write_are_counted_as_torch_counts_them_when_they_run(
     result = result_of(name, OTHER_STEPS[name], "auto")
     assert result is not None and not result.error
     assert apart(result) <= 0.01
+
+
+def test_a_bound_stands_for_nothing_that_follows_from_constants():
+    """A causal mask is compared with that of its size, in Python, and needs no data for it."""
+    model, x = torch.nn.Transformer(8, 2, 1, 1, 16, batch_first=True), torch.randn(2, 4, 8)
+
+    def step():
+        mask = torch.nn.Transformer.generate_square_subsequent_mask(4)
+        model(x, x, tgt_mask=mask).sum().backward()
+
+    bound, whole = (nbkit.opcost(values=values).run(step) for values in ("bound", "auto"))
+    assert bound.complete and not bound.meta["bounded_values"]
+    assert bound.costs["flops"].equals(whole.costs["flops"])
