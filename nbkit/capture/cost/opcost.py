@@ -27,7 +27,7 @@ class opcost(Recorder):  # noqa: N801  a context manager is named like the funct
         values: what to do where the step asks for values that depend on data (`x[mask]`, `nonzero`, `if loss > 3:`).
             "auto" computes the ops that they follow from, on copies of its tensors, if that takes less than 100 GFLOP
             and 1 GiB, and else counts the largest result that the op can have; "run" runs the whole step once on
-            copies; "bound" computes none. `trace.brief()` says how many, and where.
+            copies; "bound" computes what follows from constants alone. `trace.brief()` says how many, and where.
         name: what the trace is called where it is shown.
 
     Raises:
