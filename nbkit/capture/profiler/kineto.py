@@ -89,10 +89,11 @@ class Kineto:
     def stop(self) -> Any:
         """Switches it off and returns the raw result. Work that a device has not finished is waited for.
 
-        Only the thread that switched it on can switch it off: in any other the result is None.
+        Only the thread that switched it on can switch it off, and only where no torch.profiler began after it, which
+        would be the one to end: else the result is None, and check_free() switches it off later.
         """
         self.log.stop()
-        if self.thread is not current_thread():
+        if self.thread is not current_thread() or profiler._is_profiler_enabled:
             self.is_lost = True
             return None
         try:
@@ -114,10 +115,10 @@ class Kineto:
 def check_free() -> None:
     """Raises OptionError if a profiler is on: there can be only one in a process.
 
-    One of ours that was left in another thread is switched off where it runs, which is the first chance to do so.
+    One of ours that was left on is switched off in its thread, which is the first chance to do so.
     """
     running = Kineto.running
-    if running is not None and running.is_lost:
+    if running is not None and running.is_lost and not profiler._is_profiler_enabled:
         if running.thread is current_thread() and _profiler_enabled():
             with muted_stderr(running.notes):
                 disable_profiler()

@@ -2,6 +2,7 @@
 
 from contextlib import ExitStack
 from dataclasses import dataclass
+from threading import current_thread
 from time import perf_counter_ns
 from typing import Any
 
@@ -100,7 +101,7 @@ class KinetoRecording:
             self.wall_us -= float((inside[:, 1] - inside[:, 0]).sum()) / 1e3
         self.result = None
         if ROOT_MARK not in events.name:
-            self.kineto.notes[:] = [ELSEWHERE if self.kineto.is_lost else TAKEN]
+            self.kineto.notes[:] = [TAKEN if self.kineto.thread is current_thread() else ELSEWHERE]
         events = with_marks(events, self.ranges, self.api, self.collectives)
         has_compiled = bool(self.graphs.graphs)
         self.graphs.tell_sources(events)
