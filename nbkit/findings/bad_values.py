@@ -4,10 +4,14 @@ from collections.abc import Mapping
 
 import pandas as pd
 
+from nbkit.findings.dataflow.masks import MEANING
 from nbkit.findings.finding import PLACE, Finding, Severity, at_ops, findings_frame
 
 SEVERITIES: dict[str, Severity] = {"underflow": "warning"}  # all others are errors
 HANDLE = "Guard the inputs that the message names: clamp, add an eps, or mask before this op, not after it."
+# Softmax makes NaN of -Inf only in a row that has nothing else.
+HIDDEN_ROWS = ("aten._softmax.default", "; inputs there: -inf")
+HIDDEN = f"A row of the scores is hidden as a whole: let it show one position at least. {MEANING}"
 ADVICE = {
     "nan": HANDLE,
     "inf": HANDLE,
@@ -43,7 +47,7 @@ def bad_value_findings(
             rule=first["kind"],
             severity="hint" if is_expected else SEVERITIES.get(first["kind"], "error"),
             message=first["message"],
-            advice=SCALED if is_expected else ADVICE[first["kind"]],
+            advice=SCALED if is_expected else _advice(first),
             parameter=first["parameter"] if isinstance(first["parameter"], str) else None,
             evidence={
                 **{name: first[name] for name in MEASURED},
@@ -52,6 +56,12 @@ def bad_value_findings(
         )
         findings.append(at_ops(finding, ops, alike["op_id"].unique().tolist(), texts))
     return findings_frame(findings)
+
+
+def _advice(bad: pd.Series) -> str:
+    op, inputs = HIDDEN_ROWS
+    is_hidden = bad["kind"] == "nan" and bad["op"] == op and bad["message"].endswith(inputs)
+    return HIDDEN if is_hidden else ADVICE[bad["kind"]]
 
 
 def never_scaled(findings: pd.DataFrame) -> pd.DataFrame:

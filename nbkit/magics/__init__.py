@@ -12,6 +12,7 @@ from nbkit.magics.line_magic import line_function, line_parser
 from nbkit.magics.transform import LineStep, SingleLineStep, TreeStep
 from nbkit.verbs.registry import RECORDERS, VERBS
 from nbkit.verbs.verb import LineMagic
+from nbkit.views.host.outputs import forget_cells
 
 CELL_MAGICS: dict[str, CellMagic] = {name: CellMagic(name, recorder) for name, recorder in RECORDERS.items()}
 LINE_MAGICS: dict[str, LineMagic] = {verb.name: verb.line for verb in VERBS.values() if verb.line is not None}
@@ -47,4 +48,5 @@ def unload(shell: InteractiveShell) -> None:
         shell.magics_manager.magics[kind].pop(name, None)
         vars(shell.magics_manager.user_magics).pop(name, None)
     completion.remove(shell)
+    forget_cells(shell.events)
     marker.remove()

@@ -4,8 +4,6 @@ import ast
 from collections import Counter
 from pathlib import Path
 
-import pytest
-
 ROOT = Path(__file__).parents[2]
 BUNDLES = ROOT / "nbkit/views/static"
 PLACES = [(ROOT / "nbkit", (".py", ".h", ".cpp")), (ROOT / "widgets/src", (".js", ".css"))]
@@ -38,14 +36,13 @@ def test_no_folder_has_more_than_15_files_beside_its_init():
     assert {name: count for name, count in counts.items() if count > 15} == {}
 
 
-@pytest.mark.parametrize("kind", [ast.FunctionDef, ast.AsyncFunctionDef])
-def test_no_function_has_more_than_50_lines_beside_its_docstring(kind):
+def test_no_function_has_more_than_50_lines_beside_its_docstring():
     functions = [
         (path, node)
         for path in SOURCES
         if path.suffix == ".py"
         for node in ast.walk(ast.parse(path.read_text()))
-        if isinstance(node, kind)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
     ]
     assert {f"{path.relative_to(ROOT)}: {node.name}" for path, node in functions if length(node) > 50} == set()
 

@@ -57,11 +57,13 @@ def passes(name: str) -> bool:
     if python is None:
         return True
     shell = {**os.environ, "PYTHONPATH": str(ROOT), "NBKIT_CACHE": str(FOLDER / "recorder"), "OMP_NUM_THREADS": "1"}
+    # What draws in a JupyterLab is slow, and all that a version of anywidget is about.
+    tier = "" if name.startswith("anywidget") else "not full"
     commands = (
         [python, "-m", "nbkit.capture.native.build"],
         [python, "tests/versions/smoke.py"],
         [python, "-m", "tests.versions.five_minutes"],
-        [python, "-m", "pytest", "-q", "-m", "not full", "-p", "no:cacheprovider", *chosen_tests(name)],
+        [python, "-m", "pytest", "-q", "-m", tier, "-p", "no:cacheprovider", *chosen_tests(name)],
     )
     print(f"{name}: running", flush=True)
     codes = [subprocess.run(command, cwd=ROOT, env=shell, check=False).returncode for command in commands]

@@ -22,10 +22,8 @@ from nbkit.errors import OptionError
 from nbkit.findings.time.rules import time_findings
 from nbkit.progress import Progress
 from nbkit.schema import MODULES, OPS
+from nbkit.schema.recording import MOST_DELAYS
 from nbkit.trace.trace import Trace
-
-# Of the median run, what of it may be in no call's median before that is said.
-MOST_DELAYS = 0.05
 
 
 class optime:  # noqa: N801  a context manager is named like the function it stands for
@@ -73,6 +71,9 @@ class optime:  # noqa: N801  a context manager is named like the function it sta
                 raise OptionError(f"{option}={value!r} is not a count; give a whole number from 0 up.")
         if name is not None and not isinstance(name, str):
             raise OptionError(f"name must be a str, got {type(name).__name__}.")
+        for option, value in (("memory", memory), ("stacks", stacks), ("shapes", shapes), ("savings", savings)):
+            if not isinstance(value, int):
+                raise OptionError(f"{option} must be True or False, got {value!r}.")
         # The profiler's engine takes nothing but True and False.
         self.options = KinetoOptions(bool(memory), bool(shapes or savings), device_to_record(device))
         self.measure = measure if savings else None

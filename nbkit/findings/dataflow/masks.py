@@ -15,10 +15,13 @@ MOST_OPS = 64
 # What may give a row other values than attention does.
 REPLACING = frozenset("nan_to_num where masked_fill masked_fill_ copy_ index_put_ cat slice select mul mul_".split())
 KEPT = frozenset("add add_ mul mul_ div div_ masked_fill masked_fill_ baddbmm".split())
+MEANING = (
+    "Look at what the mask means here: True hides in masked_fill() and in torch.nn.MultiheadAttention, and "
+    "shows in scaled_dot_product_attention()."
+)
 ADVICE = {
     "upper": "Hide what comes after a position, without the position itself: triu(..., diagonal=1).",
-    "lower": "Look at what the mask means here: True hides in masked_fill() and in torch.nn.MultiheadAttention, and "
-    "shows in scaled_dot_product_attention().",
+    "lower": MEANING,
 }
 SHOWN_ADVICE = (
     "Hide it, too: triu(..., diagonal=1), or tril(...) of what is shown. nbkit.leaks(model, batch) says what the "

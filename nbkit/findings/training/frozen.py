@@ -58,7 +58,10 @@ def _late(audit: Audit, model: str, names: list[str]) -> Finding:
 
 
 def zero_rates(audit: Audit) -> list[Finding]:
-    """Returns findings of parameters that an optimizer stepped with a learning rate of exactly 0, several times."""
+    """Returns findings of parameters that an optimizer stepped with a learning rate of exactly 0, several times.
+
+    All of them at all steps is hardly meant; a group may be held still, and a schedule may end.
+    """
     rows = audit.trainable
     rows = rows[(rows["gradient"] == "finite").to_numpy(dtype=bool, na_value=False)]
     groups: dict[tuple[str, int, int], list[str]] = {}
@@ -74,7 +77,7 @@ def zero_rates(audit: Audit) -> list[Finding]:
         findings.append(
             Finding(
                 rule="zero_rate",
-                severity="hint",
+                severity="warning" if count == steps and len(names) == len(rows) else "hint",
                 message=f"The learning rate of {listed_names(audit, model, names)} is exactly 0 {when}: nothing is "
                 "learned there",
                 advice=RATE,

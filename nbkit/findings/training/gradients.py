@@ -10,8 +10,6 @@ from nbkit.findings.training.cuts import Cut, find_cuts
 from nbkit.findings.training.facts import Audit, at_line, has_name
 from nbkit.findings.training.names import about, by_model, listed_names, plural
 
-# After so many steps a matrix that began as zeros (LoRA, the last layer of a residual branch) is zero no more.
-STEPS_FROM_ZERO = 3
 # So many steps of the optimizer of a model without any gradient are worth a look.
 STEPS_OF_MODEL = 2
 NO_GRADIENT = "Keep the values in tensors that autograd follows up to the loss: no detach(), .data, numpy() or item()."
@@ -19,8 +17,6 @@ UNUSED = (
     "If they are to be trained, let the loss depend on what they give; else freeze them with requires_grad_(False)."
 )
 NEVER = "Call the module in forward(), or leave its parameters out."
-ZERO = "Look whether the loss depends on them by a function that is flat there: a clamp, a ReLU that is never active."
-HALF = "Scale the loss (torch.amp.GradScaler), or train in bfloat16 or float32: float16 has no value below 6e-8 but 0."
 NOT_FINITE = "Find the op that makes the NaN or Inf with opcheck, and skip the step or clip before it."
 
 
@@ -91,47 +87,6 @@ def _never(audit: Audit, model: str, names: list[str]) -> Finding:
         advice=NEVER,
         **about(names),
     )
-
-
-def zero_gradients(audit: Audit) -> list[Finding]:
-    """Returns findings of parameters whose gradient is exactly zero at each step."""
-    rows = audit.trainable
-    findings = []
-    for model, of in rows.groupby("model", sort=False):
-        zero = of[(of["gradient"] == "zero").to_numpy(dtype=bool, na_value=False)]
-        if not len(zero):
-            continue
-        names = zero["name"].tolist()
-        known = of[of["gradient"].isin(["zero", "finite", "non_finite"])]
-        is_half = bool((zero["dtype"] == "float16").all())
-        is_lost = is_half and len(zero) == len(known)
-        # A bias alone has none where only differences of what it is added to matter.
-        has_matrix = bool(zero["shape"].str.contains(",", regex=False).any())
-        is_long = bool((zero["optimizer_steps"] >= STEPS_FROM_ZERO).all()) and has_matrix
-        steps = int(zero["optimizer_steps"].min())
-        when = f" at all {steps} steps" if steps > 1 else ""
-        why = "; float16 rounds what is below 6e-8 to 0" if is_half else _zero_inputs(of, zero)
-        verb = "is" if len(names) == 1 else "are"
-        findings.append(
-            Finding(
-                rule="zero_gradient",
-                severity="warning" if is_lost or is_long else "hint",
-                message=f"The {plural(names, 'gradient')} of {listed_names(audit, str(model), names)} {verb} exactly 0 "
-                f"in every element{when}{why}",
-                advice=HALF if is_half else ZERO,
-                **about(names, steps=steps),
-            )
-        )
-    return findings
-
-
-def _zero_inputs(of: pd.DataFrame, zero: pd.DataFrame) -> str:
-    """Returns the reason where a layer's bias has a gradient and its weight has none: what goes into it is 0."""
-    finite = set(of["name"][(of["gradient"] == "finite").to_numpy(dtype=bool, na_value=False)])
-    names = zero["name"].tolist()
-    is_behind = [name.endswith("weight") and f"{name.removesuffix('weight')}bias" in finite for name in names]
-    it = "it" if len(names) == 1 else "them"
-    return f", though the bias beside {it} has a gradient: what goes into {it} is 0" if all(is_behind) else ""
 
 
 def non_finite_gradients(audit: Audit) -> list[Finding]:

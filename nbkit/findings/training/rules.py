@@ -7,20 +7,19 @@ from nbkit.findings.finding import findings_frame
 from nbkit.findings.training.accumulation import accumulation_findings
 from nbkit.findings.training.activations import dead_units
 from nbkit.findings.training.cleared import cleared_gradients, clippings
-from nbkit.findings.training.copies import parted_copies
 from nbkit.findings.training.facts import Audit
 from nbkit.findings.training.frozen import frozen_in_optimizer, reset_parameters, stopped_gradients, zero_rates
 from nbkit.findings.training.gradients import (
     depth_gradients,
     missing_gradients,
     non_finite_gradients,
-    zero_gradients,
 )
 from nbkit.findings.training.kept import kept_graphs, repeated_draws
 from nbkit.findings.training.modes import dropout_in_eval, trained_in_eval
 from nbkit.findings.training.norms import lone_samples, norms_in_eval, static_statistics, unset_statistics
 from nbkit.findings.training.untrained import untrained, unused_gradients
-from nbkit.findings.training.updates import lost_updates, not_in_optimizer, skipped_steps
+from nbkit.findings.training.updates import lost_updates, not_in_optimizer, parted_copies, skipped_steps
+from nbkit.findings.training.zeros import zero_gradients
 from nbkit.findings.waste.rules import waste_findings
 from nbkit.findings.waste.step import RecordedStep
 from nbkit.schema.findings import SEVERITIES

@@ -1,10 +1,10 @@
-"""Judges updates: parameters that no optimizer holds, updates that rounding loses, steps that were skipped."""
+"""Judges updates: by no optimizer, lost to rounding, skipped, and those by which equal parameters become unequal."""
 
 import pandas as pd
 
 from nbkit.findings.finding import Finding
 from nbkit.findings.training.facts import Audit, at_line
-from nbkit.findings.training.names import about, by_model, listed_names, plural
+from nbkit.findings.training.names import about, by_model, listed_names, plural, some
 
 HALF = ("bfloat16", "float16")
 # Share of the elements with a gradient that moved, below which training in half precision stands nearly still.
@@ -21,6 +21,11 @@ NOTHING = "Look at the learning rate, and whether the optimizer's state holds Na
 CLIPPED = "Clip to a larger norm: about that which the gradients mostly have."
 # A norm that is clipped to less than this share of what it was moves nothing.
 LEAST_LEFT = 1e-3
+TIE = "To share them, assign the parameter itself, as in head.weight = embedding.weight; a copy is a second parameter."
+SYNC = (
+    "Replicas that are to stay equal need the same gradients: average them before each step, also after a model is "
+    "moved or wrapped anew. Nothing, if each is to be trained on its own."
+)
 SKIPPED = "If it goes on, find the op that makes the NaN or Inf with opcheck: a smaller scale does not mend it."
 
 
@@ -134,6 +139,32 @@ def skipped_steps(audit: Audit) -> list[Finding]:
                 step=skips[0].step,
                 count=len(skips),
                 evidence={"scales": scales, "parameters": bad["name"].tolist()},
+            )
+        )
+    return findings
+
+
+def parted_copies(audit: Audit) -> list[Finding]:
+    """Returns findings of parameters that were equal when the recording began, each trained on its own since."""
+    findings = []
+    for key in dict.fromkeys((copy.model, copy.other_model) for copy in audit.copies):
+        pairs = [copy for copy in audit.copies if (copy.model, copy.other_model) == key]
+        names, others = [pair.name for pair in pairs], [pair.other_name for pair in pairs]
+        model, other = key
+        if model == other:
+            what = f"{listed_names(audit, model, names)} and {listed_names(audit, other, others)}"
+        else:
+            what = f"{some(names)} of {model} and {other}"
+        findings.append(
+            Finding(
+                rule="parted_copy",
+                severity="hint",
+                message=f"{what} had equal values when the recording began, and differ at its end: each is trained on "
+                "its own",
+                advice=TIE if model == other else SYNC,
+                parameter=names[0] if len(names) == 1 else None,
+                count=len(pairs),
+                evidence={"parameters": names, "others": others},
             )
         )
     return findings

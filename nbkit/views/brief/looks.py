@@ -110,24 +110,33 @@ def _training(trace: Trace) -> str | None:
 def _trained(trace: Trace, model: str, of: pd.DataFrame) -> str:
     is_trained = of["requires_grad"]
     whole, trained = len(of), int(is_trained.sum())
-    with_gradient = int((is_trained & of["gradient"].isin(["zero", "finite", "non_finite"])).sum())
-    moved = int((of["changed_fraction"].fillna(0) > 0).sum())
     parameters = f"{units.counted(whole, 'parameter')} of {shown(model)}"
     if not trained:
+        moved = int((of["changed_fraction"].fillna(0) > 0).sum())
         return f"{parameters}: all are frozen" + (f", and {_share(moved, whole)} moved" if moved else "")
     if trained < whole:
         parameters += f", {units.count(whole - trained)} of them frozen"
+    return f"{parameters}: {_moved(trace, of, trained, None if trained == whole else trained)}"
+
+
+def _moved(trace: Trace, of: pd.DataFrame, trained: int, among: int | None) -> str:
+    """Says how many of the parameters that are trained got a gradient and moved; `among` is told where others are."""
+    is_trained, is_moved = of["requires_grad"], (of["changed_fraction"].fillna(0) > 0).to_numpy(dtype=bool)
+    with_gradient = int((is_trained & of["gradient"].isin(["zero", "finite", "non_finite"])).sum())
+    moved, steps = int(is_moved.sum()), trace.meta.get("optimizer_steps")
+    ops, share = trace.frames.get("ops", OPS.frame()), _share(with_gradient, trained, among)
+    has_backward = not len(ops) or bool((ops["phase"] == "backward").any())
     if not with_gradient and not moved:
-        return f"{parameters}: no gradient was computed"
-    ops = trace.frames.get("ops", OPS.frame())
-    if with_gradient and len(ops) and not (ops["phase"] == "backward").any():
-        has = "has" if with_gradient == 1 else "have"
-        return f"{parameters}: {_share(with_gradient, trained)} {has} a gradient, and no backward pass was recorded"
-    gradients = f"{_share(with_gradient, trained)} got a gradient"
-    if not trace.meta.get("optimizer_steps"):
-        return f"{parameters}: {gradients}, no optimizer stepped{_elsewhere(trace)}"
+        left = f"none had a gradient {'when the optimizer stepped' if steps else 'at the end'}"
+        return left if has_backward else "no gradient was computed"
+    if with_gradient and not has_backward:
+        return f"{share} {'has' if with_gradient == 1 else 'have'} a gradient, and no backward pass was recorded"
+    if not steps:
+        return f"{share} got a gradient, no optimizer stepped{_elsewhere(trace)}"
     both = "" if with_gradient == moved == trained else f"{_share(moved, trained)} "
-    return f"{parameters}: {gradients} and {both}moved"
+    still = int((is_trained & ~is_moved & (of["learning_rate"] == 0)).sum())
+    rates = f"; the learning rate of {_share(still, trained)} is 0" if still else ""
+    return f"{share} got a gradient and {both}moved{rates}"
 
 
 def _elsewhere(trace: Trace) -> str:
@@ -143,8 +152,12 @@ def _elsewhere(trace: Trace) -> str:
     return f"{there}, but {' and '.join(times)}" if times else there
 
 
-def _share(count: int, whole: int) -> str:
-    return "all" if count == whole else f"{units.count(count)} of {units.count(whole)}"
+def _share(count: int, whole: int, trainable: int | None = None) -> str:
+    """Returns 'all', 'none' or '2 of 4'; how many are trainable where that is told, as others are frozen."""
+    ones = "" if trainable is None else f" {units.count(trainable)} trainable"
+    if count == whole:
+        return f"{'all' if whole > 1 or not ones else 'the'}{ones}"
+    return f"{units.count(count) if count else 'none'} of {units.count(whole)}{' trainable' if ones else ''}"
 
 
 def _times(trace: Trace) -> str | None:

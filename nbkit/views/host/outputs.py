@@ -59,6 +59,12 @@ def end_with_cell(widget: Any) -> None:
     _CELLS[cell][1].add(widget)
 
 
+def forget_cells(events: Any) -> None:
+    """Takes out what `end_with_cell` registered; widgets that are shown stay."""
+    if _cell_begins in events.callbacks["pre_run_cell"]:
+        events.unregister("pre_run_cell", _cell_begins)
+
+
 def _cell_begins(*_: object) -> None:
     cell, run = cell_of_run()
     # A cell that runs others begins several times.

@@ -7,7 +7,7 @@ import pandas as pd
 
 from nbkit import units
 from nbkit.analysis.time.times import computing_ops
-from nbkit.errors import OptionError
+from nbkit.errors import OptionError, check_whole_number
 from nbkit.schema import SAMPLES
 from nbkit.trace.checks import checked_trace
 from nbkit.trace.trace import Trace
@@ -26,13 +26,15 @@ def plot_repeats(trace: Trace, count: int = 8) -> "LiveFigure":
     """Returns live box plots of the step's time over the repeats of optime, and of its slowest kinds of op.
 
     Boxes are quartiles with the median, their ends the fastest and the slowest repeat, points the repeats. The time of
-    a kind of op is the self time of its calls in a repeat. Raises OptionError for a trace with fewer than two repeats.
+    a kind of op is the self time of its calls in a repeat.
+    Raises OptionError for a trace with fewer than two repeats, or a count below 1.
     """
     return live_picture(repeats_picture(trace, count))
 
 
 def repeats_picture(trace: Trace, count: int = 8) -> Picture:
     """Describes plot_repeats."""
+    check_whole_number("count", count)
     samples = SAMPLES.check(checked_trace(trace).frames.get("samples", SAMPLES.frame()))
     if (repeats := samples["repeat"].nunique()) < 2:
         if trace.meta.get("verb") == "opdoctor":

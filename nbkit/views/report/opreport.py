@@ -1,6 +1,7 @@
 """opreport writes one HTML file of any traces, which opens offline and leaves the machine as it is."""
 
 from collections.abc import Sequence
+from os import PathLike
 from pathlib import Path
 
 from nbkit import units
@@ -39,9 +40,11 @@ def opreport(
         title: of the page; by default what the one trace is called, or how many there are.
 
     Raises:
-        OptionError: nothing to report: no trace, something else than a trace, or none with an op.
+        OptionError: nothing to report: no trace, something else than a trace, or none with an op; or `path` is no path.
         TraceError: the file cannot be written; nothing half-written is left.
     """
+    if not isinstance(path, str | PathLike):
+        raise OptionError(f"path must be a path of the file to write, got {path!r}.")
     given = [trace for item in traces for trace in _loaded(item)]
     _check_traces(given)
     if base is not None:

@@ -7,6 +7,7 @@ import pandas as pd
 from nbkit import units
 from nbkit.analysis.time.times import by_kernel, computing_ops, host_ops, self_by_phase, slowest_groups
 from nbkit.schema import OPS, TIMINGS
+from nbkit.schema.recording import MOST_DELAYS
 from nbkit.trace.trace import Trace
 from nbkit.views.sections.section import MODULE, module_names
 from nbkit.views.statements.statement import Words, op_link
@@ -14,8 +15,6 @@ from nbkit.views.summary.names import shown
 
 # A phase of less is not named.
 LEAST_SHARE = 0.005
-# What of a step may be in no call's median before that is said.
-MOST_DELAYS = 0.05
 # A step that takes less of this without a recording is slowed by it, as one of many short ops is.
 LEAST_BARE = 0.85
 

@@ -99,7 +99,7 @@ def scheduled(rates):
         ([0.0, 0.1, 0.1, 0.1], []),
         ([0.1, 0.1, 0.1, 0.0], []),
         ([0.1, 0.1, 0.0, 0.0], [("zero_rate", "hint")]),
-        ([0.0, 0.0, 0.0, 0.0], [("zero_rate", "hint")]),
+        ([0.0, 0.0, 0.0, 0.0], [("zero_rate", "warning")]),
     ],
 )
 def test_a_learning_rate_of_zero(rates, expected):

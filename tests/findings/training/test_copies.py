@@ -1,7 +1,7 @@
 """Tests what is said of parameters that were copies of each other, on facts made by hand."""
 
-from nbkit.findings.training.copies import SYNC, TIE, parted_copies
 from nbkit.findings.training.facts import Copy
+from nbkit.findings.training.updates import SYNC, TIE, parted_copies
 from tests.findings.training.audits import audit
 
 

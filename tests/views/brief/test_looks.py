@@ -61,7 +61,7 @@ def test_frozen_parameters_and_steps_that_did_not_run_are_told():
     assert result("opaudit", audited(model)).endswith("all got a gradient, no optimizer stepped.")
     model.zero_grad()
     model[0].requires_grad_(False)
-    expected = "4 parameters of Sequential, 2 of them frozen: all got a gradient and moved."
+    expected = "4 parameters of Sequential, 2 of them frozen: all 2 trainable got a gradient and moved."
     assert result("opaudit", audited(model, optimizer)) == expected
     with torch.no_grad():
         optimizer.zero_grad()
@@ -77,6 +77,27 @@ def test_frozen_parameters_and_steps_that_did_not_run_are_told():
         for parameter in model.parameters():  # as an average of another model's
             parameter.mul_(2)
     assert result("opaudit", trace) == "4 parameters of Sequential: all are frozen, and all moved."
+
+
+def test_a_learning_rate_of_zero_and_gradients_that_are_gone_are_told():
+    model, optimizer = two_layers()
+    optimizer.param_groups[0]["lr"] = 0.0  # the first step of a warm-up: no finding
+    trace = audited(model, optimizer)
+    assert result("opaudit", trace).endswith("all got a gradient and none of 4 moved; the learning rate of all is 0.")
+    assert not len(trace.findings)
+    optimizer.zero_grad()
+    optimizer.param_groups = [{**optimizer.param_groups[0], "lr": 0.1}]
+    model[1].requires_grad_(False)
+    model[1].bias.requires_grad_(True)
+    assert result("opaudit", audited(model, optimizer)).endswith(
+        "1 of them frozen: all 3 trainable got a gradient and moved."
+    )
+    with nbkit.opaudit() as trace:
+        model(torch.ones(1, 3)).sum().backward()
+        optimizer.zero_grad()
+        optimizer.step()
+    assert trace.findings["rule"].tolist() == ["cleared_gradient", "frozen_parameter"]
+    assert result("opaudit", trace).endswith("1 of them frozen: none had a gradient when the optimizer stepped.")
 
 
 def test_an_audit_of_nothing_says_so_and_finds_nothing_right():

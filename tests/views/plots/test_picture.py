@@ -41,6 +41,13 @@ def test_bars_of_one_row_are_stacked_in_both() -> None:
     assert [box.get_x() for box in figure.static().axes[0].patches] == [0.0, 2.0]
 
 
+def test_equal_names_of_rows_are_one_row_in_both() -> None:
+    chart = Chart([Series("", [2.0, 1.0], ["row", "row"], "#3b82f6", "bars")], rows=["row", "row"])
+    figure = live_picture(Picture("t", [chart]))
+    assert list(figure.data[0].y) == ["row", "row"] and figure.layout.barmode == "stack"
+    assert [(box.get_x(), box.get_width()) for box in figure.static().axes[0].patches] == [(0.0, 2.0), (2.0, 1.0)]
+
+
 def test_of_very_many_rows_some_have_their_names() -> None:
     names = [f"r{number}" for number in range(100)]
     figure = live_picture(Picture("t", [Chart([Series("", [1.0] * 100, names, "#3b82f6", "bars")], rows=names)]))

@@ -54,11 +54,12 @@ def _draw(axes: Any, chart: Chart, size: int) -> None:
     axes.set_ylabel(without_math(chart.y_title), fontsize=size)
     for name in chart.log:
         getattr(axes, f"set_{name}scale")("log")
-    heights = {name: place for place, name in enumerate(reversed(chart.rows))}
+    # Equal names are one row, as plotly has it.
+    heights = {name: place for place, name in enumerate(dict.fromkeys(reversed(chart.rows)))}
     if chart.rows:
         every = slice(None, None, -(-len(heights) // NAMED))
         axes.set_yticks([*heights.values()][every], [without_math(name) for name in heights][every])
-        axes.set_ylim(-0.6, len(chart.rows) - 0.4)
+        axes.set_ylim(-0.6, len(heights) - 0.4)
     areas = [series for series in chart.series if series.kind == "area"]
     if areas:
         axes.stackplot(
@@ -68,9 +69,11 @@ def _draw(axes: Any, chart: Chart, size: int) -> None:
     lefts = np.zeros(len(heights))
     for series in chart.series:
         if series.kind == "bars":
-            places = [heights[name] for name in series.y]
-            axes.barh(places, series.x, left=lefts[places], color=series.color, label=_label(series))
-            lefts[places] += np.asarray(series.x, np.float64)
+            places, begins = [heights[name] for name in series.y], []
+            for place, length in zip(places, series.x, strict=True):
+                begins.append(lefts[place])
+                lefts[place] += length
+            axes.barh(places, series.x, left=begins, color=series.color, label=_label(series))
         elif series.kind != "area":
             _draw_series(axes, series, heights)
     if chart.from_zero:

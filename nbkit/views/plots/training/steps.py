@@ -64,6 +64,8 @@ def steps_picture(trace: Trace) -> Picture:
     title = f"{units.counted(len(steps), 'step')} of training"
     has_gaps = any(None in chart.series[0].y for chart in charts)
     gaps = ["a gap is NaN, Inf or unknown"] if has_gaps else []
+    if any(chart.series[0].kind == "points" for chart in charts):
+        gaps.append("between points steps were not looked at, or gave NaN or Inf")
     return Picture(title, charts, "; ".join([*_named(rules), *gaps]), height=1.5)
 
 

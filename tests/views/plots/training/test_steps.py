@@ -37,6 +37,9 @@ def test_each_curve_has_the_values_of_its_column_and_gaps_where_they_are_missing
     assert list(norm.y) == [10.0**-step for step in range(6)]
     assert (list(update.x), list(update.y), update.mode) == ([2], [0.25], "markers")
     assert list(time.y) == [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]
+    assert "between points steps were not looked at, or gave NaN or Inf" in figure.layout.title.text.replace(
+        "<br>", " "
+    )
     titles = [figure.layout[f"yaxis{axis}"].title.text for axis in ("", "2", "3", "4")]
     assert titles == ["loss", "gradient norm", "update / weight", "step time (ms)"]
     assert [figure.layout[f"yaxis{axis}"].type for axis in ("", "2", "4")] == ["linear", "log", "linear"]
