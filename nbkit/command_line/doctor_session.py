@@ -3,7 +3,7 @@
 from argparse import Namespace
 
 from nbkit.capture.doctor.opdoctor import opdoctor
-from nbkit.capture.doctor.timing import memory_of, times_of
+from nbkit.capture.doctor.timing import NOT_AGAIN, TAKEN, flops_of, memory_of, times_of
 from nbkit.capture.watch.rerun import Rerun, audit_trace
 from nbkit.command_line.audit_session import AuditSession
 from nbkit.command_line.run import folder_of_process
@@ -29,7 +29,9 @@ class StepsDoctor(AuditSession):
         times = times_of(timed[0]) if timed else {}
         if times:  # none where the step's own profiler took the events
             memory = memory_of({**trace.frames, "memory": timed[0].memory})
-            trace.meta["step"] = {**times, **memory}
+            trace.meta["step"] = {**times, **memory, **_flops_of_one(trace)}
+        else:
+            trace.meta["unjudged"] = TAKEN if timed else NOT_AGAIN
         self.reported = [trace, *timed]
         return trace
 
@@ -63,6 +65,7 @@ class WholeDoctor:
             self.narrator.say(self.steps.problem or "The script ended before anything was recorded.")
             return BAD_USE
         trace = self.traces[0]
+        trace.meta["step"]["is_script"] = True
         show(trace.brief(self.options.tokens))
         status = FINDINGS if self.options.fail_on_findings and has_findings(trace) else FINE
         if self.folder is not None:
@@ -75,6 +78,12 @@ class WholeDoctor:
         if self.options.report is not None:
             status = write_report([trace], self.options, self.narrator) or status
         return status
+
+
+def _flops_of_one(trace: Trace) -> dict[str, int]:
+    """Returns the FLOPs of a step, in the mean of those that ran again first."""
+    steps = len(trace.meta["recordings"][0]["steps"])
+    return {name: -(-count // steps) for name, count in flops_of(trace.ops).items()}
 
 
 def write_report(traces: list[Trace], options: Namespace, narrator: Narrator) -> int:

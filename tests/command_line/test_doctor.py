@@ -43,6 +43,7 @@ def test_a_right_script_is_said_to_be_right_with_time_and_peak(doctor):
     said = " ".join(out.split())
     assert "Nothing wrong found." in said or "No errors and no warnings." in said
     assert re.search(r"per step \(median of 3 runs, IQR .*: forward \d+ %, backward \d+ %, optimizer \d+ %", said)
+    assert "products and convolutions compute " in said
     assert "Peak memory " in said and "opdoctor script.py train: 5 steps" in said
 
 
@@ -65,7 +66,9 @@ def test_a_step_that_starts_a_profiler_itself_has_no_time(doctor):
     source = STEPS.replace("for number", f"def profiled(x):\n{own}for number").replace("{train(", "{profiled(")
     status, out, _ = doctor(source, "--step", "profiled")
     assert status == 0
-    assert "opdoctor script.py profiled: 5 steps" in " ".join(out.split()) and " per step (" not in out
+    assert "opdoctor script.py profiled: 5 steps" in (said := " ".join(out.split())) and " per step (" not in said
+    assert said.index("Time and memory were not looked at: another profiler") < said.index("opdoctor script.py")
+    assert "Nothing wrong" not in said
 
 
 def test_a_script_that_fails_ends_as_it_would_and_is_told(doctor, folder):
@@ -76,7 +79,9 @@ def test_a_script_that_fails_ends_as_it_would_and_is_told(doctor, folder):
 def test_the_whole_of_a_script_is_looked_at_as_it_runs(doctor):
     status, out, _ = doctor(STEPS)
     assert status == 0
-    assert "At most " in out and "4 parameters of Sequential: all got a gradient and moved." in " ".join(out.split())
+    said = " ".join(out.split())
+    assert re.search(r"At most \S+ \S+ for the whole script: ", said) and "per step" not in said
+    assert "4 parameters of Sequential: all got a gradient and moved." in said
 
 
 @pytest.mark.parametrize(

@@ -48,6 +48,8 @@ def observer_of(model: nn.Module | Sequence[nn.Module] | None, optimizer: Any | 
     """Returns what follows the models and optimizers given, else those that run. Raises OptionError for others."""
     models = [model] if isinstance(model, nn.Module) else listed(model)
     optimizers = [optimizer] if hasattr(optimizer, "param_groups") else listed(optimizer)
+    if not models and model is not None:
+        raise OptionError("model has no module in it; give a torch.nn.Module, or several.")
     for one in models:
         if not isinstance(one, nn.Module):
             raise OptionError(f"model must be a module, got {type(one).__name__}; give a torch.nn.Module, or several.")

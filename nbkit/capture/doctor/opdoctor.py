@@ -9,7 +9,7 @@ from torch import nn
 
 from nbkit.capture.audit.opaudit import observer_of
 from nbkit.capture.check.opcheck import CheckObserver
-from nbkit.capture.doctor.timing import TimeObserver, times_of, with_time_findings, with_times
+from nbkit.capture.doctor.timing import MEMORY_TAKEN, TAKEN, TimeObserver, times_of, with_time_findings, with_times
 from nbkit.capture.profiler.kineto import check_free, device_to_record, event_overhead_us
 from nbkit.capture.profiler.optime import optime
 from nbkit.capture.raw.running import check_nesting
@@ -44,6 +44,9 @@ class opdoctor:  # noqa: N801  a context manager is named like the function it s
         OptionError: before anything runs; also when a profiler is running already; at the end of a `with` block that
             was to be repeated.
 
+    Its aten ops are those that the step calls; optime counts those that these call in turn, too. With a `warmup` of two
+    or more the last of these runs tells the time without recording.
+
     It holds a copy of all parameters while it records, as opaudit does.
     """
 
@@ -60,13 +63,8 @@ class opdoctor:  # noqa: N801  a context manager is named like the function it s
         name: str | None = None,
     ) -> None:
         self.timing = optime(device=device, warmup=warmup, repeats=repeats, name=name)
-        observers = (
-            observer_of(model, optimizer),
-            CheckObserver(),
-            TimeObserver(device_to_record(device), judges=repeats < 2),
-        )
-        self.looking = DoctorRecorder(*observers, name=name)
-        self.options = observers[-1].options
+        self.times = TimeObserver(device_to_record(device))
+        self.looking = DoctorRecorder(observer_of(model, optimizer), CheckObserver(), self.times, name=name)
         self.warmup, self.repeats = warmup, repeats
         self.trace: Trace | None = None
         self.inside: Recorder | optime | None = None
@@ -88,7 +86,7 @@ class opdoctor:  # noqa: N801  a context manager is named like the function it s
 
     def rounds(self) -> Iterator[int]:
         """Yields once per run of the step that is due, and switches the recording on and off around each."""
-        yield from range(self.warmup)
+        yield from self.timing.warm_up()
         for number in range(max(self.repeats, 1)):
             self.begin_run()
             yield self.warmup + number
@@ -119,7 +117,7 @@ class opdoctor:  # noqa: N801  a context manager is named like the function it s
             check_nesting(self.timing.verb)
         check_nesting(self.verb)
         check_free()
-        event_overhead_us(self.options)  # measured before the first recording, which it also warms up
+        event_overhead_us(self.times.options)  # measured before the first recording, which it also warms up
         self.trace = Trace()
         if not (self.warmup or self.repeats):
             self.begin_run()
@@ -150,10 +148,16 @@ class opdoctor:  # noqa: N801  a context manager is named like the function it s
         """Fills the trace with what was looked at, and where runs were timed, with their times and hints."""
         assert self.trace is not None and self.looking.trace is not None
         frames, meta = dict(self.looking.trace.frames), dict(self.looking.trace.meta)
-        timed = self.timing.trace
-        if timed is not None and not timed.complete:
+        timed, first = self.timing.trace or Trace(), self.times
+        if not timed.complete and timed.meta:
             meta |= {name: timed.meta[name] for name in ("complete", "error")}
-        elif timed is not None:
+        # Runs that broke off, or whose events a profiler of the step took, say nothing: the first one does.
+        if is_timed := timed.complete and len(timed.frames.get("ops", ())) > 0:
             frames, notes = with_times(with_time_findings(frames, timed.findings), timed)
-            meta |= {"step": {**meta["step"], **times_of(timed)}, "notes": [*meta["notes"], *notes]}
+            step = {**meta["step"], **times_of(timed), "bare_us": self.timing.bare_us}
+            meta |= {"step": step, "notes": [*meta["notes"], *notes]}
+        else:
+            frames = with_time_findings(frames, first.findings)
+        if first.is_taken:
+            meta["unjudged"] = MEMORY_TAKEN if is_timed else TAKEN
         self.trace._fill(frames, meta)

@@ -24,6 +24,9 @@ from nbkit.timeline.median_times import at_median_times, moved
 from nbkit.trace.trace import Trace
 
 PHASES = ("forward", "backward", "optimizer", "other")
+TAKEN = "Time and memory were not looked at: another profiler began in the step and took the events."
+MEMORY_TAKEN = "Memory was not looked at: another profiler began in the step and took the events."
+NOT_AGAIN = "Time and memory were not looked at: no step was timed."
 OTHERS = "{calls} have no time of their own in the timed runs, and share what is left of the step's."
 PLACE = ["op", "source", "module", "phase"]
 
@@ -31,12 +34,12 @@ PLACE = ["op", "source", "module", "phase"]
 class TimeObserver(Observer):
     """Keeps torch.profiler's engine on around a recording, and takes nbkit's own work out of what it saw.
 
-    What recording a row costs is left in the times of ops; the step's time is without its lower bound. `judges` says
-    whether what takes time is looked for in this run.
+    What recording a row costs is left in the times of ops; the step's time is without its lower bound. `findings`
+    are what takes time in this run, of its own ops; `is_taken` says whether another profiler took the events.
     """
 
-    def __init__(self, device: str | None, *, judges: bool = True) -> None:
-        self.judges = judges
+    def __init__(self, device: str | None) -> None:
+        self.findings, self.is_taken = FINDINGS.frame(), False
         self.options = KinetoOptions(memory=True, shapes=False, device=device)
 
     @contextmanager
@@ -62,8 +65,8 @@ class TimeObserver(Observer):
         wall_us = min(self.run.wall_us, meta["wall_us"] - self._own_us())
         time_us = wall_us - rows_us - len(timed) * event_overhead_us(self.options)
         step = {"time_us": max(time_us, 0.0), "runs": 0, **memory_of(frames), **flops_of(frames["ops"])}
-        findings = time_findings(self.run.frames) if self.judges else FINDINGS.frame()
-        return with_time_findings(frames, findings), {**meta, "step": step}
+        self.findings, self.is_taken = time_findings(self.run.frames), not len(timed)
+        return frames, {**meta, "step": step}
 
     def _own_us(self) -> float:
         """Returns what nbkit's own work takes of the recording's time."""

@@ -67,8 +67,10 @@ class optime:  # noqa: N801  a context manager is named like the function it sta
         name: str | None = None,
     ) -> None:
         for option, value in (("warmup", warmup), ("repeats", repeats)):
-            if not isinstance(value, int) or value < 0:
+            if not isinstance(value, int) or isinstance(value, bool) or value < 0:
                 raise OptionError(f"{option}={value!r} is not a count; give a whole number from 0 up.")
+        if name is not None and not isinstance(name, str):
+            raise OptionError(f"name must be a str, got {type(name).__name__}.")
         for option, value in (("memory", memory), ("stacks", stacks), ("shapes", shapes), ("savings", savings)):
             if not isinstance(value, int):
                 raise OptionError(f"{option} must be True or False, got {value!r}.")
@@ -100,16 +102,20 @@ class optime:  # noqa: N801  a context manager is named like the function it sta
 
     def rounds(self) -> Iterator[int]:
         """Yields once per run of the step that is due, and switches the recording on and off around each."""
+        yield from self.warm_up()
+        for number in range(max(self.repeats, 1)):
+            self.begin_run()
+            yield self.warmup + number
+            self.end_run()
+
+    def warm_up(self) -> Iterator[int]:
+        """Yields once per run of the step before those that are recorded, and measures the last of them."""
         self.is_called_again = True
         for number in range(self.warmup):
             started = perf_counter()
             yield number
             # The first run allocates what later ones reuse.
             self.bare_us = (perf_counter() - started) * 1e6 if number else None
-        for number in range(max(self.repeats, 1)):
-            self.begin_run()
-            yield self.warmup + number
-            self.end_run()
 
     def begin_run(self) -> None:
         """Begins a run of the step: for callers that cannot put their step into a function or a loop over rounds()."""

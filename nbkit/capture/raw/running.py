@@ -6,7 +6,7 @@ from typing import Any
 
 from nbkit.errors import OptionError
 
-TIMING = "optime"
+TIMING, DOCTOR, COSTING = "optime", "opdoctor", "opcost"
 # What runs ops otherwise does so out of sight of what runs them again.
 REPLACING, REPEATING = ("opfallback", "opcast"), ("opdiff",)
 _thread = local()
@@ -29,6 +29,13 @@ def check_nesting(verb: str, around: Sequence[str] | None = None) -> None:
         raise OptionError(
             f"{verb} cannot run inside {repeating}, which would not see what {verb} runs elsewhere. Put {repeating} "
             f"inside {verb}."
+        )
+    if verb == DOCTOR and DOCTOR in verbs:
+        raise OptionError(f"{DOCTOR} cannot run inside {DOCTOR}; the outer one looks at the step already.")
+    if verb == DOCTOR and COSTING in verbs:
+        raise OptionError(
+            f"{DOCTOR} cannot run inside {COSTING}, which computes no values and has no times. Record the step once "
+            f"with each."
         )
     outer = next((name for name in verbs if (name == TIMING) != (verb == TIMING)), None)
     if outer is not None:

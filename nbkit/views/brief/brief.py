@@ -91,11 +91,15 @@ def brief_of(trace: Trace) -> Brief:
 
 def _later_steps(trace: Trace, found: Sequence[Entry]) -> tuple[str, ...]:
     """Returns what to do where opcheck found nothing wrong, at most hints, in one step of a training."""
-    is_wrong = any(entry.severity != "hint" for entry in found)
-    if is_wrong or trace.meta.get("verb") != "opcheck" or not trace.complete or not trace.meta.get("checked_tensors"):
+    is_checked = trace.meta.get("verb") == "opcheck" and trace.complete and trace.meta.get("checked_tensors")
+    if _is_wrong(found) or not is_checked:
         return ()
     is_training = (trace.frames.get("ops", OPS.frame())["phase"] == "backward").any()
     return (LATER_STEPS,) if is_training and not has_steps(trace) else ()
+
+
+def _is_wrong(found: Sequence[Entry]) -> bool:
+    return any(entry.severity != "hint" for entry in found)
 
 
 def left_out(count: int) -> str:
@@ -126,7 +130,9 @@ def _verdict(trace: Trace, found: Sequence[Entry], results: dict[str, str]) -> t
         *snapshot_words(trace),
         *operator_words(trace),
     ]
-    if tone == "bad" or any(entry.severity != "hint" for entry in found):
+    if unjudged := trace.meta.get("unjudged"):
+        return [*asked, *counted(found), (str(unjudged),), *said], "bad" if tone == "bad" or _is_wrong(found) else ""
+    if tone == "bad" or _is_wrong(found):
         return [*asked, *counted(found), *said], "bad"
     if agrees == "bad":
         return [*asked, *said, *counted(found)], "bad"

@@ -37,6 +37,8 @@ def repeats_picture(trace: Trace, count: int = 8) -> Picture:
     check_whole_number("count", count)
     samples = SAMPLES.check(checked_trace(trace).frames.get("samples", SAMPLES.frame()))
     if (repeats := samples["repeat"].nunique()) < 2:
+        if trace.meta.get("verb") == "opdoctor":
+            raise OptionError("opdoctor keeps the medians of its runs alone; optime(repeats=5) keeps each of them.")
         raise OptionError("This trace has no repeats of the step; `%%optime -r 5`, or optime(repeats=5), records them.")
     step = samples[samples["op_id"] == 0].sort_values("repeat")["total_time_us"] / 1e3
     charts = [

@@ -6,13 +6,16 @@ from typing import Any
 from nbkit import units
 from nbkit.trace.trace import Trace
 from nbkit.views.statements.statement import Words
+from nbkit.views.statements.time import without_recording
 from nbkit.views.summary.names import ROOT, shown
 
 
 def step_words(trace: Trace) -> list[Words]:
     """Returns the sentences of a brief; none for what has not measured a whole step."""
     step = trace.meta.get("step")
-    return [*_time(step), *_memory(step)] if step and len(trace.frames.get("ops", ())) else []
+    if step and not len(trace.frames.get("ops", ())):
+        return [("No op of torch ran in the step, so there was nothing to look at.",)]
+    return [*_time(step), *_memory(step)] if step else []
 
 
 def _time(step: dict[str, Any]) -> Iterator[Words]:
@@ -20,10 +23,14 @@ def _time(step: dict[str, Any]) -> Iterator[Words]:
     if "time_us" not in step:
         return
     time, runs = units.duration(step["time_us"]), step["runs"]
+    if step.get("is_script"):
+        yield (f"At most {time} for the whole script: recording slows it; with --step, steps are timed by themselves.",)
+        return
     if not runs:
         yield (f"At most {time} per step: recording slows it; repeats are timed by themselves.",)
         return
     spread = f"median of {units.counted(runs, 'run')}, IQR {units.duration(step['iqr_us'])}" if runs > 1 else "one run"
+    spread += without_recording(step.get("bare_us"), step["time_us"])
     whole = sum(step["phases"].values()) or 1.0
     phases = [f"{name} {100 * time_us / whole:.0f} %" for name, time_us in step["phases"].items()]
     slowest = [

@@ -49,12 +49,15 @@ def _step_time(trace: Trace, whole_us: float) -> str:
         return f"{units.duration(whole_us)} per step (one run)"
     step = timings.iloc[0]
     parts = [f"median of {units.counted(int(step['repeats']), 'run')}", f"IQR {units.duration(step['iqr_us'])}"]
-    bare_us = trace.meta.get("bare_us")
-    if bare_us and bare_us < LEAST_BARE * step["median_us"]:
-        parts.append(f"{units.duration(bare_us)} without the recording")
+    parts[-1] += without_recording(trace.meta.get("bare_us"), float(step["median_us"]))
     if whole_us < (1 - MOST_DELAYS) * step["median_us"]:
         parts.append(f"{units.duration(whole_us)} by the medians of its calls")
     return f"{units.duration(step['median_us'])} per step ({', '.join(parts)})"
+
+
+def without_recording(bare_us: float | None, step_us: float) -> str:
+    """Writes the time of a step that nothing recorded, where recording adds much to it."""
+    return f", {units.duration(bare_us)} without the recording" if bare_us and bare_us < LEAST_BARE * step_us else ""
 
 
 def _slowest(noun: str, names: Sequence[str], groups: pd.DataFrame, whole_us: float) -> list[Words]:

@@ -2,6 +2,7 @@
 
 import gc
 import weakref
+from contextlib import suppress
 from functools import cache
 
 import pytest
@@ -127,6 +128,7 @@ def test_the_peak_is_what_the_step_holds_without_our_copies():
         hidden = model(x)
         return hidden.relu()
 
+    gc.collect()  # what other tests left would be freed within the step
     measured = nbkit.opdoctor().run(step).meta["step"]
     held, made = 4 * (256 * 256 + 64 * 256), 2 * 4 * 64 * 256
     assert measured["held_bytes"] == held
@@ -159,6 +161,51 @@ def test_an_error_in_any_run_ends_all_and_is_told(at):
     assert running() == []
 
 
+def slow_reads(_number):
+    """A step whose time goes into reads of single values."""
+    x = torch.ones(2000)
+    return sum(x[index].item() for index in range(2000))
+
+
+def failing_later(number):
+    slow_reads(number)
+    if number:
+        raise ZeroDivisionError
+
+
+def test_runs_that_tell_no_times_leave_the_hints_of_the_first():
+    numbers = iter(range(2))
+    doctor = nbkit.opdoctor(repeats=2)
+    with suppress(ZeroDivisionError):
+        doctor.run(lambda: failing_later(next(numbers)))
+    assert "scalar_reads" in set(doctor.trace.findings["rule"])
+    assert doctor.trace.meta["step"]["runs"] == 0 and "unjudged" not in doctor.trace.meta
+
+
+def test_what_a_profiler_of_the_step_took_is_said_first():
+    def step():
+        with torch.profiler.profile():
+            torch.ones(3).exp()
+
+    text = " ".join(nbkit.opdoctor().run(step).brief().split())
+    assert text.startswith(
+        "Time and memory were not looked at: another profiler began in the step and took the events."
+    )
+    assert "Nothing wrong" not in text
+
+
+def test_the_time_without_recording_is_told_where_two_runs_warm_up():
+    trace = nbkit.opdoctor(warmup=2, repeats=2).run(training())
+    bare_us = trace.meta["step"]["bare_us"]
+    assert bare_us > 0
+    trace.meta["step"]["time_us"] = 10 * bare_us
+    assert " without the recording)" in " ".join(trace.brief().split())
+
+
+def test_a_step_without_ops_says_so():
+    assert nbkit.opdoctor().run(lambda: None).brief().startswith("No op of torch ran in the step")
+
+
 def test_it_keeps_no_model_alive():
     def recorded():
         model, x = nn.Linear(3, 3), torch.ones(2, 3)
@@ -185,6 +232,11 @@ def test_a_recording_is_made_once():
         (lambda: nbkit.opdoctor(warmup=1.5), "warmup=1.5 is not a count; give a whole number from 0 up."),
         (lambda: nbkit.opdoctor(model=3), "model must be a module, got int"),
         (lambda: nbkit.opdoctor(optimizer=3), "optimizer=int has no param_groups"),
+        (lambda: nbkit.opdoctor(model=[]), "model has no module in it; give a torch.nn.Module, or several."),
+        (lambda: nbkit.opdoctor(repeats=True), "repeats=True is not a count"),
+        (lambda: nbkit.opdoctor(name=3), "name must be a str, got int."),
+        (lambda: nbkit.opdoctor().run(nbkit.opdoctor().__enter__), "opdoctor cannot run inside opdoctor; the outer"),
+        (lambda: nbkit.opcost().run(nbkit.opdoctor().__enter__), "opdoctor cannot run inside opcost, which computes"),
         (lambda: nbkit.opdoctor(device="gpu"), "device='gpu' is not known"),
         (lambda: nbkit.opdoctor().run(3), "run() calls the step itself, and this is a int"),
         (lambda: nbkit.optime().run(lambda: nbkit.opdoctor().run(training())), "opdoctor cannot run inside optime"),
