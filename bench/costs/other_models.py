@@ -120,7 +120,9 @@ OTHER_MODELS: dict[str, Family] = {
     "YOLOS": M("YolosForObjectDetection", "YolosConfig", boxes, **{**SIGHT, "image_size": [64, 64]},
                num_detection_tokens=5, num_labels=4),
     "VITS": M(
-        "VitsModel", "VitsConfig", lambda model: {"input_ids": ids(2, 9)}, **WIDE, ffn_dim=32,
+        "VitsModel", "VitsConfig", lambda model: {"input_ids": torch.arange(18).view(2, 9)}, **WIDE, ffn_dim=32,
+        layerdrop=0.0, noise_scale_duration=0.0, hidden_dropout=0.0, attention_dropout=0.0,
+        activation_dropout=0.0, duration_predictor_dropout=0.0,  # so that lengths follow from no draw
         spectrogram_bins=9, flow_size=16, upsample_initial_channel=16, upsample_rates=[2, 2],
         upsample_kernel_sizes=[4, 4], wavenet_dilation_rate=1, depth_separable_num_layers=1,
         prior_encoder_num_flows=2, posterior_encoder_num_wavenet_layers=1, duration_predictor_num_flows=2,
@@ -208,6 +210,8 @@ OTHER_MODELS: dict[str, Family] = {
     ),
     "XLNet": M("XLNetLMHeadModel", "XLNetConfig", text(), vocab_size=IDS, d_model=32, n_layer=2, n_head=4, d_inner=48),
     "ALBERT": M("AlbertForMaskedLM", "AlbertConfig", padded(), **WIDE, embedding_size=16),
+    "BERT": M("BertForMaskedLM", "BertConfig", lambda model: {**padded()(model), "labels": ids(2, 16)}, **WIDE),
+    "GPT-2": M("GPT2LMHeadModel", "GPT2Config", text(16), vocab_size=IDS, n_embd=32, n_layer=2, n_head=4),
     "ELECTRA": M("ElectraForPreTraining", "ElectraConfig",
                  lambda model: {**padded()(model), "labels": torch.randint(2, (2, 16))}, **WIDE, embedding_size=16),
     "Funnel": M("FunnelForMaskedLM", "FunnelConfig", text(16), vocab_size=IDS, block_sizes=[1, 1], d_model=32,
