@@ -69,12 +69,6 @@ def first_line(error: BaseException) -> str:
     return (str(error).strip() or type(error).__name__).splitlines()[0]
 
 
-def check_whole_number(name: str, value: object, least: int = 1) -> None:
-    """Raises OptionError for an option that is no whole number, or too small."""
-    if not isinstance(value, int) or isinstance(value, bool) or value < least:
-        raise OptionError(f"{name} must be a whole number from {least} up, got {value!r}.")
-
-
 def nearest(name: str, known: Iterable[str]) -> str:
     """Returns known names closest to a mistyped one, as the end of an error sentence; all where none is close."""
     known = sorted(known)

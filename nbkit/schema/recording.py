@@ -134,8 +134,6 @@ MODULES = table(
     ("param_bytes", "int64", "bytes of params"),
     ("buffer_bytes", "int64", "bytes of buffers in it and below, shared ones once"),
 )
-# What of a step may be in no call's median before that is said.
-MOST_DELAYS = 0.05
 TIMINGS = table(
     "timings",
     "op of one run, timed over all repeats of the step",

@@ -16,6 +16,8 @@ Ints = npt.NDArray[np.int64]
 MAIN = 0
 # Less than the clock tells apart.
 CLOCK_US = 1e-3
+# What of a step may be in no call's median before that is said.
+MOST_DELAYS = 0.05
 
 
 def at_median_times(ops: pd.DataFrame, medians: pd.DataFrame) -> pd.DataFrame:

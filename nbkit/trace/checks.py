@@ -16,6 +16,17 @@ def is_whole_number(value: object) -> bool:
     return isinstance(value, Integral)
 
 
+def checked_count(name: str, value: object, least: int = 1, most: int | None = None) -> int:
+    """Returns `value`, if it is a whole number from `least` up, and no switch; else raises OptionError."""
+    is_count = isinstance(value, Integral) and not isinstance(value, bool)
+    number = int(value) if is_count else least - 1  # type: ignore[call-overload]
+    if number < least or (most is not None and number > most):
+        raise OptionError(
+            f"{name} must be a whole number from {least} {'up' if most is None else f'to {most}'}, got {value!r}."
+        )
+    return number
+
+
 def checked_trace(value: object, name: str = "trace") -> Trace:
     """Returns `value`, if it is a trace; else raises OptionError. `name` is what the caller calls it."""
     if not isinstance(value, Trace):

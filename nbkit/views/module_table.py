@@ -2,7 +2,7 @@
 
 from nbkit import units
 from nbkit.analysis.cost.module_table import MODULE_TABLE, module_table
-from nbkit.errors import check_whole_number
+from nbkit.trace.checks import checked_count
 from nbkit.trace.trace import Trace
 from nbkit.views.sections.section import Column, Section
 from nbkit.views.sections.writers import to_text
@@ -27,7 +27,7 @@ def module_table_text(trace: Trace, width: int = WIDTH) -> str:
     `forward` and `backward` are FLOPs, `held` is memory held at the peak. Columns of which the trace knows nothing are
     left out. Raises OptionError for a trace without modules.
     """
-    check_whole_number("width", width)
+    checked_count("width", width)
     table = MODULE_TABLE.check(module_table(trace))
     known = [name for name in COLUMNS if table[name].notna().any()]
     names = [

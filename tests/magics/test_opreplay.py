@@ -31,7 +31,7 @@ def test_a_cell_is_captured_and_replayed(kernel, calls):
     [
         ("", "FOLDER is missing."),
         ("absent", "There is no "),
-        ("{calls} --repeats 0", "repeats must be a number of runs, got 0; give a whole number from 1 on."),
+        ("{calls} --repeats 0", "repeats must be a whole number from 1 to "),
     ],
 )
 def test_a_bad_line_says_what_is_wrong(kernel, calls, line, message):

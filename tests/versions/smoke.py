@@ -4,6 +4,7 @@
 """
 
 import importlib.metadata
+import re
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -169,7 +170,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         for verb, trace in (*traces(), *later_traces(folder)):
-            assert verb in trace.summary(), trace.summary()
+            assert re.search(rf"^{verb}\b", trace.summary(), re.MULTILINE), trace.summary()
             assert same_after_loading(trace, folder / verb), verb
             assert no_stand_in_for_null(trace), verb
             kept.append(trace)

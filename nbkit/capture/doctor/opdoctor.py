@@ -37,17 +37,16 @@ class opdoctor:  # noqa: N801  a context manager is named like the function it s
         optimizer: the optimizer, or several in a list; without it those that step inside.
         device: "cpu" leaves an accelerator out of the times; by default the one that is there is timed.
         warmup, repeats: with `run(function)`: how often the step runs before, and how often in all after that: the
-            first of them is looked at, the others are timed.
+            first of them is looked at, the others are timed. With a warmup of two or more the last of these runs tells
+            the time without recording.
         name: what the trace is called where it is shown.
 
     Raises:
         OptionError: before anything runs; also when a profiler is running already; at the end of a `with` block that
             was to be repeated.
 
-    Its aten ops are those that the step calls; optime counts those that these call in turn, too. With a `warmup` of two
-    or more the last of these runs tells the time without recording.
-
-    It holds a copy of all parameters while it records, as opaudit does.
+    It holds a copy of all parameters while it records, as opaudit does. Its aten ops are those that the step calls;
+    optime counts those that these call in turn, too.
     """
 
     verb = DoctorRecorder.verb

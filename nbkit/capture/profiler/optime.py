@@ -22,7 +22,8 @@ from nbkit.errors import OptionError
 from nbkit.findings.time.rules import time_findings
 from nbkit.progress import Progress
 from nbkit.schema import MODULES, OPS
-from nbkit.schema.recording import MOST_DELAYS
+from nbkit.timeline.median_times import MOST_DELAYS
+from nbkit.trace.checks import checked_count
 from nbkit.trace.trace import Trace
 
 
@@ -67,12 +68,11 @@ class optime:  # noqa: N801  a context manager is named like the function it sta
         name: str | None = None,
     ) -> None:
         for option, value in (("warmup", warmup), ("repeats", repeats)):
-            if not isinstance(value, int) or isinstance(value, bool) or value < 0:
-                raise OptionError(f"{option}={value!r} is not a count; give a whole number from 0 up.")
+            checked_count(option, value, least=0)
         if name is not None and not isinstance(name, str):
             raise OptionError(f"name must be a str, got {type(name).__name__}.")
         for option, value in (("memory", memory), ("stacks", stacks), ("shapes", shapes), ("savings", savings)):
-            if not isinstance(value, int):
+            if value not in (True, False):
                 raise OptionError(f"{option} must be True or False, got {value!r}.")
         # The profiler's engine takes nothing but True and False.
         self.options = KinetoOptions(bool(memory), bool(shapes or savings), device_to_record(device))

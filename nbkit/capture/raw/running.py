@@ -6,9 +6,14 @@ from typing import Any
 
 from nbkit.errors import OptionError
 
-TIMING, DOCTOR, COSTING = "optime", "opdoctor", "opcost"
+TIMING = "optime"
 # What runs ops otherwise does so out of sight of what runs them again.
 REPLACING, REPEATING = ("opfallback", "opcast"), ("opdiff",)
+# By what cannot run inside what, the rest of the sentence that says so.
+REFUSED = {
+    ("opdoctor", "opdoctor"): "; the outer one looks at the step already.",
+    ("opdoctor", "opcost"): ", which computes no values and has no times. Record the step once with each.",
+}
 _thread = local()
 
 
@@ -30,13 +35,9 @@ def check_nesting(verb: str, around: Sequence[str] | None = None) -> None:
             f"{verb} cannot run inside {repeating}, which would not see what {verb} runs elsewhere. Put {repeating} "
             f"inside {verb}."
         )
-    if verb == DOCTOR and DOCTOR in verbs:
-        raise OptionError(f"{DOCTOR} cannot run inside {DOCTOR}; the outer one looks at the step already.")
-    if verb == DOCTOR and COSTING in verbs:
-        raise OptionError(
-            f"{DOCTOR} cannot run inside {COSTING}, which computes no values and has no times. Record the step once "
-            f"with each."
-        )
+    for name in verbs:
+        if why := REFUSED.get((verb, name)):
+            raise OptionError(f"{verb} cannot run inside {name}{why}")
     outer = next((name for name in verbs if (name == TIMING) != (verb == TIMING)), None)
     if outer is not None:
         inner = outer if verb == TIMING else verb

@@ -31,7 +31,7 @@ def dead_units(audit: Audit) -> list[Finding]:
     """Returns findings of layers whose units are 0 in all rows of all their calls in training mode."""
     if not audit.has_backward or not any(_is_suspect(one) for one in audit.activations):
         return []
-    flow = Flow(audit.ops, audit.tensors)
+    flow = audit.flow
     parents = audit.ops["parent_id"].to_numpy(dtype=np.int64, na_value=-1)
     relus = {int(parents[op.op_id]): op for op in flow.named(*RELUS) if not op.arguments.get("min_val")}
     by_layer: dict[tuple[str, str], list[Call]] = defaultdict(list)

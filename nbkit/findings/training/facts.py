@@ -8,6 +8,8 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
+from nbkit.findings.dataflow.flow import Flow
+
 
 @dataclass(frozen=True)
 class Skip:
@@ -124,6 +126,11 @@ class Audit:
         """Returns the parameters that a step of their optimizer was to update."""
         rows = self.trained
         return rows[rows["requires_grad"] & (rows["optimizer_steps"].fillna(0) > 0)].reset_index(drop=True)
+
+    @cached_property
+    def flow(self) -> Flow:
+        """Returns the dataflow between the ops."""
+        return Flow(self.ops, self.tensors)
 
     @cached_property
     def has_backward(self) -> bool:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 
 import pandas as pd
 
-from nbkit.findings.dataflow.attention import ADDS, is_dropout
+from nbkit.findings.dataflow.attention import ADDS, PRODUCTS, is_dropout
 from nbkit.findings.dataflow.flow import FUSED_ATTENTION, Flow, Op
 from nbkit.findings.dataflow.masks import MEANING
 from nbkit.findings.finding import Finding
@@ -17,9 +17,10 @@ FLAT = "Look whether the loss depends on them by a function that is flat there: 
 HALF = "Scale the loss (torch.amp.GradScaler), or train in bfloat16 or float32: float16 has no value below 6e-8 but 0."
 FACTOR = "Nothing, if that is meant (LoRA, a branch that begins as nothing): look at the next steps."
 # Where the factors of a product stand among its inputs; a bias is none.
-PRODUCTS = dict.fromkeys("mm bmm mul mul_ convolution native_layer_norm linear".split(), (0, 1)) | {
+FACTORS = {
+    **PRODUCTS,
     "addmm": (1, 2),
-    "baddbmm": (1, 2),
+    **dict.fromkeys("mul mul_ convolution native_layer_norm linear".split(), (0, 1)),
 }
 # The mask is the fourth of the inputs of fused attention.
 MASKED = 4
@@ -57,19 +58,19 @@ def _zero(audit: Audit, model: str, of: pd.DataFrame, zero: pd.DataFrame) -> Fin
 
 def _reason(audit: Audit, of: pd.DataFrame, zero: pd.DataFrame) -> tuple[str, str]:
     """Returns why the gradients are zero, as far as the dataflow shows it, and what to do."""
-    flow, names = Flow(audit.ops, audit.tensors), zero["name"].tolist()
+    flow, names, has_bias = audit.flow, zero["name"].tolist(), _has_bias(of)
+    it, it_gives = ("it", "it gives") if len(names) == 1 else ("them", "they give")
     factors = _began_at_zero(audit, str(of["model"].iloc[0]))
     before = [_factors_behind(flow, name, factors) for name in names]
     if int(zero["optimizer_steps"].max()) < STEPS_FROM_ZERO and all(before):
         behind = list(dict.fromkeys(name for found in before for name in sorted(found)))
         begin = "begins" if len(behind) == 1 else "begin"
-        return f": {some(behind)}, by which what {_it(names)} is multiplied, {begin} at 0", FACTOR
-    masked = [] if factors else [op.module for op in _masked(flow, set(filter(_has_bias(of), names)))]
+        return f": {some(behind)}, by which what {it_gives} is multiplied, {begin} at 0", FACTOR
+    masked = [] if factors else [op.module for op in _masked(flow, set(filter(has_bias, names)))]
     if masked and all(any(f"{name}.".startswith(f"{module}.") for module in masked) for name in names):
         why = f": the attention of {some([*dict.fromkeys(map(str, masked))])} gives 0 at every position, as its mask "
         return f"{why}hides all of them, or all but such as are 0", MEANING
-    it = "it" if len(names) == 1 else "them"
-    if all(map(_has_bias(of), names)):
+    if all(map(has_bias, names)):
         return f", though the bias beside {it} has a gradient: what goes into {it} is 0", FLAT
     return "", FLAT
 
@@ -78,10 +79,6 @@ def _has_bias(of: pd.DataFrame) -> Callable[[str], bool]:
     """Returns what says of a weight whether the bias beside it has a gradient, so that what goes into it is 0."""
     finite = set(of["name"][(of["gradient"] == "finite").to_numpy(dtype=bool, na_value=False)])
     return lambda name: name.endswith("weight") and f"{name.removesuffix('weight')}bias" in finite
-
-
-def _it(names: list[str]) -> str:
-    return "it gives" if len(names) == 1 else "they give"
 
 
 def _began_at_zero(audit: Audit, model: str) -> set[str]:
@@ -97,7 +94,7 @@ def _factors_behind(flow: Flow, name: str, factors: set[str]) -> set[str]:
     pending, seen, found = readers, {op.op_id for op in readers}, set()
     while factors and pending and len(seen) < MOST_OPS:
         op = pending.pop()
-        names = {flow.behind(op.inputs[at]).name for at in PRODUCTS.get(op.name, ()) if at < len(op.inputs)}
+        names = {flow.behind(op.inputs[at]).name for at in FACTORS.get(op.name, ()) if at < len(op.inputs)}
         if behind := {str(one) for one in names & factors} - {name}:
             found |= behind
             continue
@@ -112,7 +109,7 @@ def _factors_behind(flow: Flow, name: str, factors: set[str]) -> set[str]:
 def _masked(flow: Flow, names: set[str]) -> Iterator[Op]:
     """Yields the attention with a mask that goes, as it is, into products with one of these parameters."""
     for op in flow.ops.values():
-        factors = [op.inputs[at] for at in PRODUCTS.get(op.name, ()) if at < len(op.inputs)] if op.is_ahead else []
+        factors = [op.inputs[at] for at in FACTORS.get(op.name, ()) if at < len(op.inputs)] if op.is_ahead else []
         if any(flow.behind(factor).name in names for factor in factors):
             origins = (flow.origin(factor) for factor in factors)
             yield from (one for one in origins if one is not None and _is_masked_attention(flow, one))

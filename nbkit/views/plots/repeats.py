@@ -7,9 +7,9 @@ import pandas as pd
 
 from nbkit import units
 from nbkit.analysis.time.times import computing_ops
-from nbkit.errors import OptionError, check_whole_number
+from nbkit.errors import OptionError
 from nbkit.schema import SAMPLES
-from nbkit.trace.checks import checked_trace
+from nbkit.trace.checks import checked_count, checked_trace
 from nbkit.trace.trace import Trace
 from nbkit.views.plots.figures import cut_names
 from nbkit.views.plots.picture.live import live_picture
@@ -34,7 +34,7 @@ def plot_repeats(trace: Trace, count: int = 8) -> "LiveFigure":
 
 def repeats_picture(trace: Trace, count: int = 8) -> Picture:
     """Describes plot_repeats."""
-    check_whole_number("count", count)
+    checked_count("count", count)
     samples = SAMPLES.check(checked_trace(trace).frames.get("samples", SAMPLES.frame()))
     if (repeats := samples["repeat"].nunique()) < 2:
         if trace.meta.get("verb") == "opdoctor":

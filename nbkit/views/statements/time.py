@@ -7,7 +7,7 @@ import pandas as pd
 from nbkit import units
 from nbkit.analysis.time.times import by_kernel, computing_ops, host_ops, self_by_phase, slowest_groups
 from nbkit.schema import OPS, TIMINGS
-from nbkit.schema.recording import MOST_DELAYS
+from nbkit.timeline.median_times import MOST_DELAYS
 from nbkit.trace.trace import Trace
 from nbkit.views.sections.section import MODULE, module_names
 from nbkit.views.statements.statement import Words, op_link

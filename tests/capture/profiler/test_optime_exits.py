@@ -99,8 +99,8 @@ def test_other_threads_of_the_user_are_not_recorded():
     [
         ({"device": "cuda:x"}, "device='cuda:x' is not there: torch sees only the CPU"),
         ({"device": "cdua"}, "device='cdua' is not known; did you mean 'cuda'"),
-        ({"warmup": -1}, "warmup=-1 is not a count"),
-        ({"repeats": 1.5}, "repeats=1.5 is not a count"),
+        ({"warmup": -1}, "warmup must be a whole number from 0 up, got -1"),
+        ({"repeats": 1.5}, "repeats must be a whole number from 0 up, got 1.5"),
         ({"device": torch.device("cuda")}, "is not there: torch sees only the CPU"),
         ({"device": 3}, "device=3 is not known; known are cpu, cuda"),
     ],

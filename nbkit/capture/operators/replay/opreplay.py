@@ -28,6 +28,7 @@ from nbkit.patterns import Patterns, op_matcher, split_patterns
 from nbkit.progress import Progress
 from nbkit.trace.calls.layout import Record
 from nbkit.trace.calls.reading import CallFolder
+from nbkit.trace.checks import checked_count
 from nbkit.trace.trace import Trace
 
 MOST_RUNS = 10**6
@@ -85,8 +86,7 @@ def opreplay(  # noqa: PLR0913  options of a verb, by keyword
         PatternError, OptionError: before anything runs.
     """
     for option, value, least in (("repeats", repeats, 1), ("warmup", warmup, 0)):
-        if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= MOST_RUNS:
-            raise OptionError(f"{option} must be a number of runs, got {value!r}; give a whole number from {least} on.")
+        checked_count(option, value, least, MOST_RUNS)
     wanted = Wanted(ops, exclude_ops, calls)
     allowed = checked_libraries(split_patterns(libraries))
     captured = CallFolder(_path(folder), parameter_reader(parameters))

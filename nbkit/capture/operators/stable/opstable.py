@@ -30,7 +30,7 @@ from nbkit.findings.finding import line_texts, with_findings
 from nbkit.findings.stability import stability_findings
 from nbkit.patterns import Patterns, split_patterns
 from nbkit.schema import STABILITY
-from nbkit.trace.checks import is_whole_number
+from nbkit.trace.checks import checked_count
 from nbkit.trace.trace import Trace
 
 COLUMNS = {"batch": "batch_invariant", "threads": "thread_invariant", "strides": "stride_invariant"}
@@ -84,15 +84,9 @@ class opstable(Recorder):  # noqa: N801  a context manager is named like the fun
         name: str | None = None,
     ) -> None:
         selection = Selection(ops, exclude_ops, modules, exclude_modules)
-        counts = _checked_count("reruns", reruns), None if alike is None else _checked_count("alike", alike)
+        counts = checked_count("reruns", reruns), None if alike is None else checked_count("alike", alike)
         observer = StableObserver(counts, _checked_checks(checks), selection, phases, calls)
         super().__init__(observer, name=name)
-
-
-def _checked_count(name: str, value: object) -> int:
-    if not is_whole_number(value) or value < 1:  # type: ignore[operator]
-        raise OptionError(f"{name} must be a number of runs, got {value!r}; give a whole number from 1 up.")
-    return int(value)  # type: ignore[call-overload, no-any-return]
 
 
 def _checked_checks(checks: Patterns) -> frozenset[str]:

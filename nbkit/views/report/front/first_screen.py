@@ -94,7 +94,9 @@ def _verdict(step: RecordedStep) -> str:
     rest = f"{units.counted(more, 'further finding')} below." if more else ""
     until = "" if all(chapter.brief.incomplete is None for chapter in step.chapters) else " until then"
     nothing = f"<p>Nothing wrong found{until}.</p>" if _is_judged(step) and not found else ""
-    asides = "".join(f'<p class="nbkit-aside">{escape(text)}</p>' for text in (rest, _not_looked_at(step)) if text)
+    asides = "".join(
+        f'<p class="nbkit-aside">{escape(text)}</p>' for text in (rest, *_unjudged(step), _not_looked_at(step)) if text
+    )
     early = "".join(incomplete_html(chapter.brief) for chapter in step.chapters)
     return f'<div class="nbkit-brief">{early}{nothing}{f"<ol>{items}</ol>" if items else ""}{asides}</div>'
 
@@ -117,9 +119,14 @@ def _findings(step: RecordedStep) -> list[tuple[Chapter, Entry]]:
 
 
 def _is_judged(step: RecordedStep) -> bool:
-    return any(chapter.contents.trace.meta.get("verb") in JUDGES for chapter in step.chapters) and all(
-        chapter.brief.tone != "bad" for chapter in step.chapters
-    )
+    is_asked = any(chapter.contents.trace.meta.get("verb") in JUDGES for chapter in step.chapters)
+    return is_asked and not _unjudged(step) and all(chapter.brief.tone != "bad" for chapter in step.chapters)
+
+
+def _unjudged(step: RecordedStep) -> list[str]:
+    """Returns what a verb was to look at and could not, each in a sentence."""
+    texts = (chapter.contents.trace.meta.get("unjudged") for chapter in step.chapters)
+    return list(dict.fromkeys(str(text) for text in texts if text))
 
 
 def _not_looked_at(step: RecordedStep) -> str:

@@ -281,8 +281,8 @@ def test_calls_alike_are_tried_otherwise_only_a_few_times():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"reruns": 0}, "reruns must be a number of runs, got 0; give a whole number from 1 up"),
-        ({"alike": "two"}, "alike must be a number of runs, got 'two'"),
+        ({"reruns": 0}, "reruns must be a whole number from 1 up, got 0"),
+        ({"alike": "two"}, "alike must be a whole number from 1 up, got 'two'"),
         ({"checks": "batches"}, "checks='batches' is not known; .*batch"),
     ],
 )
