@@ -67,7 +67,7 @@ def test_a_step_that_starts_a_profiler_itself_has_no_time(doctor):
     status, out, _ = doctor(source, "--step", "profiled")
     assert status == 0
     assert "opdoctor script.py profiled: 5 steps" in (said := " ".join(out.split())) and " per step (" not in said
-    assert said.index("Time and memory were not looked at: another profiler") < said.index("opdoctor script.py")
+    assert said.index("Time and memory were not judged: another profiler") < said.index("opdoctor script.py")
     assert "Nothing wrong" not in said
 
 

@@ -24,9 +24,9 @@ from nbkit.timeline.median_times import at_median_times, moved
 from nbkit.trace.trace import Trace
 
 PHASES = ("forward", "backward", "optimizer", "other")
-TAKEN = "Time and memory were not looked at: another profiler began in the step and took the events."
-MEMORY_TAKEN = "Memory was not looked at: another profiler began in the step and took the events."
-NOT_AGAIN = "Time and memory were not looked at: no step was timed."
+TAKEN = "Time and memory were not judged: another profiler began in the step and took the events."
+MEMORY_TAKEN = "Memory was not judged: another profiler began in the step and took the events."
+NOT_AGAIN = "Time and memory were not judged: no step was timed."
 OTHERS = "{calls} have no time of their own in the timed runs, and share what is left of the step's."
 PLACE = ["op", "source", "module", "phase"]
 

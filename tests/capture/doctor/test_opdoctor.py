@@ -187,7 +187,7 @@ def test_what_a_profiler_of_the_step_took_is_said_first(tmp_path):
         with torch.profiler.profile():
             torch.ones(3).exp()
 
-    said = "Time and memory were not looked at: another profiler began in the step and took the events."
+    said = "Time and memory were not judged: another profiler began in the step and took the events."
     text = " ".join((trace := nbkit.opdoctor().run(step)).brief().split())
     assert text.startswith(said) and "Nothing wrong" not in text
     page = nbkit.opreport(trace, path=tmp_path / "report.html").read_text()
