@@ -8,7 +8,7 @@ from types import CodeType
 from typing import Any
 
 import torch
-from torch._C._autograd import DeviceType, _disable_profiler, _KinetoEvent
+from torch._C._autograd import DeviceType, _KinetoEvent
 from torch._C._profiler import _ExperimentalConfig
 from torch.export.graph_signature import OutputKind
 from torch.utils import backend_registration
@@ -49,19 +49,6 @@ overload_name = getattr(_KinetoEvent, "overload_name", lambda event: None)
 input_strides: Callable[[Any], list[Any]] = getattr(_KinetoEvent, "structured_input_strides", lambda event: [])
 # Whether events name overloads: aten.mm.default, not aten.mm.
 NAMES_OVERLOADS = hasattr(_KinetoEvent, "overload_name")
-
-
-def disable_profiler() -> Any:
-    """Switches Kineto off and returns its raw result; None where another profiler has ended it.
-
-    torch 2.11 and older raise an error then, later versions return a result without events.
-    """
-    try:
-        return _disable_profiler()
-    except RuntimeError as error:
-        if "not running" not in str(error):
-            raise
-        return None
 
 
 def experimental_config(**options: bool) -> _ExperimentalConfig:

@@ -13,7 +13,6 @@ from nbkit.compat import torch_versions
 from nbkit.compat.torch_versions import (
     current_accelerator,
     derived_activity,
-    disable_profiler,
     experimental_config,
     is_compile_wrapper,
     set_version,
@@ -106,17 +105,6 @@ def test_the_accelerator_of_a_build_that_is_not_there_is_none(monkeypatch):
     assert current_accelerator() is None
     monkeypatch.setattr(torch.accelerator, "is_available", lambda: True)
     assert current_accelerator() == torch.device("cuda")
-
-
-def test_a_profiler_that_another_one_ended_has_no_result(monkeypatch):
-    def fails(message):
-        raise RuntimeError(message)
-
-    monkeypatch.setattr(torch_versions, "_disable_profiler", lambda: fails("Kineto is not running"))
-    assert disable_profiler() is None
-    monkeypatch.setattr(torch_versions, "_disable_profiler", lambda: fails("the device has failed"))
-    with pytest.raises(RuntimeError, match="the device has failed"):
-        disable_profiler()
 
 
 def test_what_compile_puts_around_a_function_is_told_from_what_disable_puts_there():

@@ -6,7 +6,7 @@ The raw events are read directly: `profile.events()` makes a Python object of ea
 import os
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
@@ -15,12 +15,13 @@ from time import perf_counter_ns
 from typing import Any, ClassVar
 
 import torch
-from torch._C._autograd import _enable_profiler, _prepare_profiler, _profiler_enabled
+from torch._C._autograd import _disable_profiler, _enable_profiler, _prepare_profiler, _profiler_enabled
 from torch._C._profiler import ProfilerActivity, ProfilerConfig, ProfilerState, _EventType
 from torch.autograd import profiler
 
 from nbkit.capture.profiler.cpp_log import MutedCppLog
-from nbkit.compat.torch_versions import current_accelerator, disable_profiler, experimental_config
+from nbkit.capture.raw.patching import Patch
+from nbkit.compat.torch_versions import current_accelerator, experimental_config
 from nbkit.errors import OptionError, first_line, nearest
 
 # What Kineto tells about itself; anything else that it prints is kept as a note.
@@ -44,18 +45,23 @@ class KinetoOptions:
 
 
 class Kineto:
-    """Runs the engine once. `start()` and `stop()` print nothing; what Kineto had to say is in `notes`."""
+    """Runs the engine once. `start()` and `stop()` print nothing; what Kineto had to say is in `notes`.
 
-    # The one that is on: torch's engine is one per process, and a second start from another thread crashes it.
+    A profiler that the step starts itself needs the engine: `on_taken`, which must call stop(), runs before it begins.
+    """
+
+    # The one that is on: torch's engine is one per process. With a second start in one thread both lose events, or
+    # write to what is freed; one from another thread crashes it.
     running: ClassVar["Kineto | None"] = None
     lock: ClassVar = Lock()
 
-    def __init__(self, options: KinetoOptions) -> None:
-        self.options = options
+    def __init__(self, options: KinetoOptions, on_taken: Callable[[], None] | None = None) -> None:
+        self.options, self.on_taken = options, on_taken or self.stop
         self.notes: list[str] = []
         self.log = MutedCppLog()
         self.thread = current_thread()
         self.is_lost = False
+        self.starts = [Patch(profiler, name) for name in ("_prepare_profiler", "_enable_profiler")]
 
     def start(self) -> None:
         """Switches it on for this thread and autograd's threads for it. Raises OptionError if it is on already."""
@@ -83,6 +89,8 @@ class Kineto:
         with muted_stderr(self.notes):
             _prepare_profiler(config, activities)
             _enable_profiler(config, activities)
+        for start in self.starts:
+            start.install(_making_way(start))
         if options.memory:
             self.log.start()
 
@@ -97,10 +105,15 @@ class Kineto:
             return None
         try:
             self._wait()
-            with muted_stderr(self.notes):
-                return disable_profiler()
+            return self._disable()
         finally:
             Kineto.running = None
+
+    def _disable(self) -> Any:
+        for start in self.starts:
+            start.remove()
+        with muted_stderr(self.notes):
+            return _disable_profiler()
 
     def _wait(self) -> None:
         """Waits for the device; one that has failed, as after an assertion in a kernel, has no more to say."""
@@ -119,8 +132,7 @@ def check_free() -> None:
     running = Kineto.running
     if running is not None and running.is_lost:
         if running.thread is current_thread() and _profiler_enabled():
-            with muted_stderr(running.notes):
-                disable_profiler()
+            running._disable()
         if running.thread is current_thread() or not running.thread.is_alive():
             running = Kineto.running = None
     if _profiler_enabled():
@@ -129,6 +141,25 @@ def check_free() -> None:
         raise OptionError(f"An optime that began in the thread {running.thread.name!r} is running; end it there first.")
     if profiler._is_profiler_enabled:
         raise OptionError("torch.profiler is running in another thread already; end it first.")
+
+
+def _making_way(start: Patch) -> Callable[..., Any]:
+    """Returns what starts another profiler of torch after the one that is on has ended."""
+
+    def started(*args: Any, **kwargs: Any) -> Any:
+        running = Kineto.running
+        if running is not None and running.is_lost:
+            check_free()
+        elif running is not None and running.thread is not current_thread():
+            raise OptionError(
+                f"A profiler cannot begin here: optime is running in the thread {running.thread.name!r}, and torch has "
+                "one profiler per process; begin it before or after."
+            )
+        elif running is not None:
+            running.on_taken()
+        return start.before(*args, **kwargs)
+
+    return started
 
 
 def device_to_record(device: str | torch.device | None) -> str | None:

@@ -49,7 +49,7 @@ class KinetoRecording:
     def __init__(self, options: KinetoOptions, stacks: bool) -> None:
         self.options = options
         self.skipped: dict[str, int] = {}
-        self.kineto = Kineto(options)
+        self.kineto = Kineto(options, self._give_way)
         self.api = ApiRanges()
         self.ranges = Ranges(self.api)
         self.collectives = Collectives()
@@ -66,15 +66,19 @@ class KinetoRecording:
             ends.callback(self.api.__exit__)
             if stacks:
                 self.api.__enter__()
-            self.root = _RecordFunctionFast(ROOT_MARK)
-            self.start_ns = perf_counter_ns()
-            self.root.__enter__()
             ends.callback(self.lines.remove)
+            self.start_ns = perf_counter_ns()
+            ends.enter_context(_RecordFunctionFast(ROOT_MARK))
             self.lines.install()
             self.ends = ends.pop_all()
 
     def _stop(self) -> None:
         self.result = self.kineto.stop()
+
+    def _give_way(self) -> None:
+        """Ends all but the run: a range left open would be told to the other profiler, which knows nothing of it."""
+        self.stop()
+        self.result = None  # a part of the run
 
     def end(self) -> Run:
         """Switches everything off and returns the frames of what was recorded."""
@@ -83,7 +87,6 @@ class KinetoRecording:
 
     def stop(self) -> None:
         """Switches everything off."""
-        self.root.__exit__(None, None, None)
         self.wall_us = (perf_counter_ns() - self.start_ns) / 1e3
         self.ends.close()
 

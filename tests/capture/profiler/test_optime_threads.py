@@ -57,6 +57,33 @@ def test_a_profiler_of_the_step_keeps_its_events_and_the_trace_says_so(capfd):
     assert len(timed(lambda: torch.ones(1)).ops) == 4
 
 
+def test_a_profiler_that_the_step_leaves_on_has_its_events_and_none_of_ours():
+    model = nn.Linear(2, 2)
+    inner = profile(activities=[ProfilerActivity.CPU])
+
+    def step():
+        model(torch.ones(1, 2))
+        inner.start()
+        model(torch.ones(1, 2))
+
+    trace = timed(step)
+    assert torch.autograd.profiler._is_profiler_enabled
+    torch.zeros(1)
+    inner.stop()
+    outermost = [event.name for event in inner.events() if event.cpu_parent is None]
+    assert outermost == ["aten::ones", "aten::linear", "aten::zeros"]
+    assert len(trace.ops) == 0 and trace.meta["notes"] == [module.TAKEN]
+    assert len(timed(lambda: torch.ones(1)).ops) == 4
+
+
+def test_a_profiler_that_would_begin_in_another_thread_is_refused():
+    with nbkit.optime() as trace:
+        (error,) = in_thread(lambda: profile(activities=[ProfilerActivity.CPU]).start())
+        torch.ones(1)
+    assert "A profiler cannot begin here: optime is running in the thread 'MainThread'" in str(error)
+    assert len(named(trace, "aten.ones.default")) == 1
+
+
 def test_a_recording_left_in_another_thread_says_so_and_the_next_one_works():
     timing = nbkit.optime()
     trace = timing.__enter__()

@@ -210,8 +210,9 @@ def test_numbers_that_are_drawn_between_steps_are_drawn_again(audit):
 def test_the_only_step_of_a_script_draws_other_numbers_when_it_is_run_for_the_second_time(audit, folder):
     _, out, _ = audit(HEAD + "train(batches[0])\n", "--step", "train", "-o", "saved")
     assert "1 step, step 0 (3 times) looked into" in out
-    assert "Nothing wrong found." in out and "hint" not in out
-    assert Trace.load(folder / "saved" / "audit").ops["op"].eq("aten.bernoulli_.float").sum() == 3
+    saved = Trace.load(folder / "saved" / "audit")
+    assert {*saved.findings["severity"]} <= {"hint"}  # of time, on a busy machine
+    assert saved.ops["op"].eq("aten.bernoulli_.float").sum() == 3
 
 
 def test_what_takes_too_much_memory_is_watched_only(audit):
