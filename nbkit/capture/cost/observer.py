@@ -125,7 +125,7 @@ class CostObserver(Observer):
 
     def around(self, func: Any, run: Callable[..., Any]) -> Callable[..., Any]:
         # Most calls of a step on shapes are this question, which the modes below would only hand on.
-        return _device_of if func is DEVICE else run
+        return _device_of if func is DEVICE else self.step.without_dispatch(func, run)
 
     def _place(self) -> int:
         return self.recording.ops.row_count
@@ -175,9 +175,9 @@ class CostObserver(Observer):
         """Returns whether autograd itself runs the op that is running, between its nodes or to add to a gradient."""
         return self.sums.is_running() or type(current_node()) is ACCUMULATE
 
-    def memory_number(self, tensor: Tensor) -> int | None:
-        held = self.storages.of(tensor)
-        return None if held is None else held.number
+    def number_at(self, memory: int) -> int | None:
+        entry = self.storages.known.get(memory)
+        return None if entry is None else entry[1].number
 
     def after(self, func: OpOverload, args: Any, kwargs: Any, out: Any) -> int:
         self.saved.after(func, args, out)
@@ -186,7 +186,7 @@ class CostObserver(Observer):
         if torch.is_grad_enabled() and torch._C._current_graph_task_id() != -1:
             self.recomputed.add(self._place())
         into_zeros = func in INTO_ZEROS and _is_of_formula()
-        self.costs.note(self._place(), func, args, kwargs, out, is_in_place=into_zeros, key=self.step.key)
+        self.costs.note(self._place(), func, args, kwargs, out, is_in_place=into_zeros, alike=self.step.alike)
         return self.costs.rows[-1].flops or 0
 
     def _note_made(self, out: Any) -> None:

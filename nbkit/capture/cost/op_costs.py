@@ -9,6 +9,7 @@ from torch._ops import OpOverload
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from nbkit.capture.cost.communication import communication_bytes
+from nbkit.capture.cost.fake.fake_mode import Alike
 from nbkit.capture.cost.traffic import Traffic
 from nbkit.flops import formulas, rule_of
 
@@ -37,7 +38,6 @@ class OpCosts:
 
     def __init__(self) -> None:
         self.rows: list[OpCost] = []
-        self.by_key: dict[Any, OpCost] = {}
         self.rules = OpRules()
         self.without_rule: dict[str, int] = {}
         self.traffic = Traffic()
@@ -51,17 +51,17 @@ class OpCosts:
         out: Any,
         *,
         is_in_place: bool = False,
-        key: Any = None,
+        alike: Alike | None = None,
     ) -> None:
         """Counts one call that returned `out`; `is_in_place` says that a step without modes writes into the first.
 
-        Calls with the same `key` cost the same; null stands for none.
+        Calls that have the same `alike` cost the same; null stands for none.
         """
-        known = None if key is None else self.by_key.get((key, is_in_place))
+        known = None if alike is None else alike.costs.get(is_in_place)
         if known is None:
             known = self._cost(func, args, kwargs, out, is_in_place)
-            if key is not None:
-                self.by_key[key, is_in_place] = known
+            if alike is not None:
+                alike.costs[is_in_place] = known
         if known.flops is None:
             self.without_rule[str(func)] = self.without_rule.get(str(func), 0) + 1
         self.rows.append(OpCost(slot, *known[1:]))

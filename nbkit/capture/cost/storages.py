@@ -37,6 +37,7 @@ class Storages:
         self.place = place
         self.all: list[Storage] = []
         self.events: list[tuple[int, int, int]] = []
+        # By the id of its storage, as long as that is there, with the weak reference that tells.
         self.known: dict[int, tuple[Any, Storage]] = {}
         self.merged: tuple[Storage, Any] | None = None
         self.on_gone: Callable[[int], None] = lambda number: None  # is told of a memory that is gone
@@ -44,7 +45,7 @@ class Storages:
     def find(self, storage: UntypedStorage) -> Storage | None:
         """Returns what is known of a memory; None if it was not met."""
         entry = self.known.get(id(storage))
-        return entry[1] if entry is not None and entry[0]() is storage else None
+        return None if entry is None else entry[1]
 
     def of(self, tensor: Tensor) -> Storage | None:
         """Returns the memory of a tensor; None if it was not met, or the tensor's layout has none of its own."""
@@ -71,7 +72,7 @@ class Storages:
     def stands_for(self, fake: Tensor, held: Storage) -> None:
         """Takes the memory of a fake tensor for that of the real one."""
         storage = fake.untyped_storage()
-        self.known[id(storage)] = (ref(storage), held)
+        self.known[id(storage)] = ref(storage, partial(self._unknown, id(storage))), held
 
     def merge(self, tensor: Tensor) -> None:
         """Takes a memory for freed by the op that runs, which a step without modes would write into it."""
@@ -92,10 +93,12 @@ class Storages:
     def _follow(self, storage: UntypedStorage, held: Storage) -> None:
         self.known[id(storage)] = (ref(storage, partial(self._gone, id(storage), held)), held)
 
-    def _gone(self, key: int, held: Storage, _: Any) -> None:
-        entry = self.known.get(key)
-        if entry is not None and entry[1] is held:
+    def _unknown(self, key: int, reference: Any) -> None:
+        if (entry := self.known.get(key)) is not None and entry[0] is reference:
             del self.known[key]
+
+    def _gone(self, key: int, held: Storage, reference: Any) -> None:
+        self._unknown(key, reference)
         self.on_gone(held.number)
         if held.freed is None:
             self._free(held)

@@ -9,7 +9,6 @@ from typing import Any
 import torch
 from torch import Tensor
 from torch._ops import OpOverload
-from torch.nn import Parameter
 
 from nbkit.capture.raw.arguments import describer
 from nbkit.capture.raw.conj_neg import resolving
@@ -63,7 +62,7 @@ class OpMode(StepMode):
         """Makes __torch_dispatch__ as a closure: to look each of these names up on self would double its overhead."""
         recording, main, registry = self.recording, self.recording.main, self.recording.registry
         runners, out_names, ops, append_op = self.runners, self.out_names, recording.ops, recording.ops.extend
-        known, learn = registry.known, registry.learn
+        known, learn, plain = registry.known, registry.learn, registry.plain
         described = describer(recording.skip)
         locate, note_inputs, note_outputs = self._locator(), self._input_reader(), self._output_reader()
 
@@ -96,7 +95,7 @@ class OpMode(StepMode):
             else:
                 end = perf_counter_ns()
                 try:
-                    if statistics is None and type(out) is Tensor and id(out) not in known:
+                    if statistics is None and type(out) in plain and id(out) not in known:
                         tensors.append(learn(out, True))
                     else:
                         note_outputs(func, thread, args, out, statistics)
@@ -135,14 +134,14 @@ class OpMode(StepMode):
     def _input_reader(self) -> Callable[..., None]:  # noqa: C901  the hot path, written out
         """Makes the closure that puts the tensors that an op takes on the list of its thread."""
         recording, registry, kinds, out_names = self.recording, self.recording.registry, self.kinds, self.out_names
-        known, number_of, note_any = registry.known, registry.number, self._note_any
+        known, number_of, note_any, plain = registry.known, registry.number, self._note_any, registry.plain
 
         def note_inputs(func: Any, tensors: list[int], args: Any, kwargs: Any) -> None:  # noqa: C901
             first = len(tensors)
             try:
                 for arg in args:
                     kind = type(arg)
-                    if kind is Tensor or kind is Parameter:
+                    if kind in plain:
                         entry = known.get(id(arg))
                         held = entry[0]() if entry is not None else None
                         if held is not None and (held is arg or held is arg.untyped_storage()):

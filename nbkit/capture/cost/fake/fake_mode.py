@@ -7,6 +7,7 @@ from torch import Tensor
 from torch._subclasses import fake_tensor
 from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 
+META = torch.device("meta")  # to name it by a text takes as long as to make the tensor
 # What torch's key of a call takes as it is, with its type: 1 and 1.0 are the same to a dict.
 PLAIN = frozenset(
     {int, float, bool, complex, str, type(None), torch.dtype, torch.device, torch.layout, torch.memory_format}
@@ -15,38 +16,80 @@ PLAIN = frozenset(
 
 # What torch keeps of a call whose result it can make again; another version may keep something else.
 ENTRY: Any = getattr(fake_tensor, "_DispatchCacheValidEntry", ())
+NOTED = "_nbkit_noted"  # of a fake tensor: the id of its memory, its shape, and the number of its layout
+INPLACE_VIEW = torch.Tag.inplace_view
+
+
+class Alike:
+    """Holds what calls that are alike have in common: the same tensors share a memory in each of them, too."""
+
+    __slots__ = ("costs", "patterns")
+
+    def __init__(self, has_kept_result: bool) -> None:
+        self.costs: dict[bool, Any] = {}
+        self.patterns: dict[Any, Any] | None = {} if has_kept_result else None
+
+
+class Known:
+    """Holds what torch keeps of a call, null if it keeps nothing, and what such calls have in common."""
+
+    __slots__ = ("alike", "entry")
+
+    def __init__(self, entry: Any) -> None:
+        self.entry, self.alike = entry, dict[tuple[int, ...], Alike]()
 
 
 class FakeMode(FakeTensorMode):
     """Makes torch's key of a call once; the next such call is told by what decides it alone.
 
     torch keeps the results of calls by a key that holds 17 properties of each tensor, most of which follow from others.
-    Asking for them takes longer than making the result. A call with anything unusual is left to torch.
+    Asking for them takes longer than making the result: they are noted on each tensor. A call with anything unusual is
+    left to torch.
     """
 
     def __init__(self) -> None:
         super().__init__()
         self.keys: dict[tuple[Any, ...], Any] = {}
-        self.entries: dict[tuple[Any, ...], Any] = {}
+        self.known: dict[tuple[Any, ...], Known] = {}
+        self.layouts: dict[tuple[Any, ...], int] = {}
         is_lenient = getattr(self, "_allow_unsafe_data_ptr_access", False)
         name = "_set_warn_deprecated_on_mutable_data_ptr" if is_lenient else "_set_throw_on_mutable_data_ptr"
         self.guard = getattr(torch._C, name)  # its memory is not there
         self.attributes: dict[Any, dict[str, Any]] = {}  # of a fake tensor, by its device
-        self.call: tuple[Any, ...] | None = None  # what decides the result of the last call; null if it was unusual
+        # Of the last call: what such calls have in common, null if it was unusual, and the ids of what it took.
+        self.alike: Alike | None = None
+        self.memories: list[int] = []
 
     def dispatch(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        short = self.call = self._short(func, args, kwargs or {})
-        entry = None if short is None else self.entries.get(short)
-        if entry is None:
+        memories: list[int] = []
+        short = self._short(func, args, kwargs or {}, memories)
+        known = None if short is None else self.known.get(short)
+        if known is None or known.entry is None:
             out = super().dispatch(func, types, args, kwargs or {})
-            # Where torch ran further calls to find the result, `call` is that of the last one.
-            self.call = short
-            known = FakeTensorMode.cache.get(self.keys[short]) if short in self.keys else None
-            if short is not None and isinstance(known, ENTRY):
-                self.entries[short] = known
-            return out
-        made = [self._made(info, func, args) for info in entry.output_infos]
-        return tuple(made) if entry.is_output_tuple else made[0]
+            if short is not None and known is None:
+                entry = FakeTensorMode.cache.get(self.keys[short]) if short in self.keys else None
+                known = self.known[short] = Known(entry if isinstance(entry, ENTRY) else None)
+            if INPLACE_VIEW in func.tags:
+                self.forget(args)
+        elif known.entry.is_output_tuple:
+            out = tuple([self._made(info, func, args) for info in known.entry.output_infos])
+        else:
+            out = self._made(known.entry.output_infos[0], func, args)
+        self.memories, self.alike = memories, None
+        if known is not None:
+            is_shared = len(memories) > 1 and len({*memories}) < len(memories)
+            aliases = tuple(map(memories.index, memories)) if is_shared else ()
+            self.alike = known.alike.get(aliases)
+            if self.alike is None:
+                self.alike = known.alike[aliases] = Alike(known.entry is not None)
+        return out
+
+    @staticmethod
+    def forget(args: Any) -> None:
+        """Drops what is noted of tensors: it has changed."""
+        for tensor in args:
+            if isinstance(tensor, FakeTensor):
+                vars(tensor).pop(NOTED, None)
 
     def _made(self, info: Any, func: Any, args: Any) -> Any:
         """Returns a result as torch's memory of calls describes it, by fewer calls than torch makes one."""
@@ -56,7 +99,7 @@ class FakeMode(FakeTensorMode):
         if like is None or like.requires_grad or like.layout is not torch.strided or like.is_conj or like.is_neg:
             return self._get_output_tensor_from_cache_entry(None, info, None, func, args)  # type: ignore[arg-type]
         with torch._C.DisableTorchFunction(), torch._C._DisableTorchDispatch():
-            memory = torch.empty_strided(like.shape, like.stride, dtype=like.dtype, device="meta")
+            memory = torch.empty_strided(like.shape, like.stride, dtype=like.dtype, device=META)
             if func.is_view:
                 memory.set_(args[info.view_idx].untyped_storage(), like.storage_offset, like.shape, like.stride)
             attributes = self.attributes.get(like.device)
@@ -71,18 +114,20 @@ class FakeMode(FakeTensorMode):
         vars(fake).update(attributes)
         return fake
 
-    def _short(self, func: Any, args: Any, kwargs: Any) -> tuple[Any, ...] | None:
+    def _short(self, func: Any, args: Any, kwargs: Any, memories: list[int]) -> tuple[Any, ...] | None:
         parts: list[Any] = [
             func, torch.get_default_dtype(), torch._C._get_default_device(), torch.is_inference_mode_enabled()
         ]  # fmt: skip
-        is_told = self._is_told(parts, args) and (not kwargs or self._is_told(parts, [*kwargs, *kwargs.values()]))
+        is_told = self._is_told(parts, args, memories) and (
+            not kwargs or self._is_told(parts, [*kwargs, *kwargs.values()], memories)
+        )
         return tuple(parts) if is_told else None
 
     def _cache_key(self, *asked: Any) -> Any:
         if len(asked) != 4:  # a torch that asks otherwise
             return super()._cache_key(*asked)
         _, func, args, kwargs = asked
-        short = self._short(func, args, kwargs)
+        short = self._short(func, args, kwargs, [])
         if short is None:
             return super()._cache_key(*asked)
         key = self.keys.get(short)
@@ -90,24 +135,39 @@ class FakeMode(FakeTensorMode):
             key = self.keys[short] = super()._cache_key(*asked)
         return key
 
-    def _is_told(self, parts: list[Any], values: Any) -> bool:
+    def _is_told(self, parts: list[Any], values: Any, memories: list[int]) -> bool:
         """Adds what decides the result, of each value; returns False if one of them is unusual."""
         parts.append(len(values))
         for value in values:
             kind = type(value)
             if kind is FakeTensor:
-                if value.fake_mode is not self or value.constant is not None or value.layout is not torch.strided:
+                if value.fake_mode is not self or value.constant is not None:
                     return False
-                parts += (
-                    value.dtype, value.shape, value.stride(), value.storage_offset(), value.untyped_storage().nbytes(),
-                    value.fake_device, value.requires_grad, value.is_conj(), value.is_neg(), value.is_inference(),
-                )  # fmt: skip
+                noted = value.__dict__.get(NOTED)
+                if noted is None or noted[0] != id(value.untyped_storage()) or noted[1] != value.shape:
+                    noted = self._noted(value)
+                    if noted is None:
+                        return False
+                parts += (noted[2], value.requires_grad)
+                memories.append(noted[0])
             elif kind in PLAIN:
                 parts += (kind, value)
             elif kind is list or kind is tuple:
                 parts.append(kind)
-                if not self._is_told(parts, value):
+                if not self._is_told(parts, value, memories):
                     return False
             else:
                 return False
         return True
+
+    def _noted(self, value: FakeTensor) -> tuple[int, Any, int] | None:
+        """Notes a tensor, and returns what is noted; None where it has no memory of its own."""
+        if value.layout is not torch.strided:
+            return None
+        memory = value.untyped_storage()
+        layout = (
+            value.dtype, value.shape, value.stride(), value.storage_offset(), memory.nbytes(), value.fake_device,
+            value.is_conj(), value.is_neg(), value.is_inference(),
+        )  # fmt: skip
+        noted = value.__dict__[NOTED] = id(memory), value.shape, self.layouts.setdefault(layout, len(self.layouts))
+        return noted

@@ -7,6 +7,13 @@ from typing import Any, Protocol
 
 import torch
 from torch import Tensor
+from torch._C import (
+    _get_dispatch_stack_at,
+    _is_torch_function_mode_enabled,
+    _len_torch_dispatch_stack,
+    _pop_torch_dispatch_stack,
+    _push_on_torch_dispatch_stack,
+)
 from torch._ops import HigherOrderOperator, OpOverload
 from torch._subclasses.fake_tensor import (
     DataDependentOutputException,
@@ -19,7 +26,7 @@ from torch.utils.weak import WeakIdKeyDictionary
 
 from nbkit.capture.cost.fake.asked_values import AskedValues, Values
 from nbkit.capture.cost.fake.asking import ITEM, Asking, op_name
-from nbkit.capture.cost.fake.fake_mode import FakeMode
+from nbkit.capture.cost.fake.fake_mode import Alike, FakeMode
 from nbkit.capture.cost.fake.known_shapes import bounded, shaped_by_values
 from nbkit.capture.cost.fake.packed_sequences import ctc_of_fakes, padding_of_fakes
 from nbkit.capture.cost.fake.refusals import refuse_device, refuse_nested
@@ -28,7 +35,6 @@ from nbkit.capture.cost.fake.uncompiled import NOTE, Uncompiled, untraced
 from nbkit.capture.cost.fake.unknown_number import numbers_of_fakes
 from nbkit.capture.cost.fake.workspaces import KEPT, Workspaces
 from nbkit.capture.raw.step_mode import StepMode
-from nbkit.capture.replay.copies import all_tensors
 from nbkit.errors import CostError
 
 # torch raises these where a result, or its shape, depends on values.
@@ -50,8 +56,8 @@ class Watcher(Protocol):
     def after(self, func: OpOverload, args: Any, kwargs: Any, out: Any) -> int:
         """Is told of an op that has run, and returns its FLOPs as far as they are known."""
 
-    def memory_number(self, tensor: Tensor) -> int | None:
-        """Returns the number of a tensor's memory; null where it has none."""
+    def number_at(self, memory: int) -> int | None:
+        """Returns the number of a memory, by the id of its storage; null where it is not met."""
 
     def is_in_optimizer(self) -> bool:
         """Returns whether an optimizer is stepping."""
@@ -73,8 +79,10 @@ class FakeStep(StepMode):
         self.fake = FakeMode()
         self.watcher, self.stand_in = watcher, stand_in
         self.formulas: dict[OpOverload, Callable[..., Any] | None] = {}
-        self.key: Any = None  # what the cost of the running op follows from; null if it was unusual
-        self.asked = AskedValues(watcher.memory_number, way)
+        # What calls like the running op's have in common, null if it was unusual, and the ids of the memories it took.
+        self.alike: Alike | None = None
+        self.memories: list[int] = []
+        self.asked = AskedValues(watcher.number_at, way)
         self.asking = Asking(watcher, self.asked)
         self.values = self.asking.values
         self.uncompiled, self.workspaces = Uncompiled(), Workspaces()
@@ -118,6 +126,23 @@ class FakeStep(StepMode):
         """Lets go of torch's own memory of fake tensors; `fakes` knows those that stand for real ones."""
         self.fake.fake_tensor_converter.meta_converter.tensor_memo.clear()
 
+    def without_dispatch(self, func: Any, run: Callable[..., Any]) -> Callable[..., Any]:
+        """Returns what does as `run`, called in the mode above this one, by a shorter way than through torch."""
+        if not isinstance(func, OpOverload) or run is not func._op:
+            return run
+
+        def ran(*args: Any, **kwargs: Any) -> Any:
+            is_next = _get_dispatch_stack_at(_len_torch_dispatch_stack() - 1) is self
+            if not is_next or _is_torch_function_mode_enabled():  # there are others on the way
+                return run(*args, **kwargs)
+            _pop_torch_dispatch_stack(None)
+            try:
+                return self.__torch_dispatch__(func, (), args, kwargs)
+            finally:
+                _push_on_torch_dispatch_stack(self)
+
+        return ran
+
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
         # An exception from a mode ends the process where torch asks a fake tensor for its device; named ranges of the
@@ -130,10 +155,12 @@ class FakeStep(StepMode):
                 self._take(args[0])
             args, kwargs = self._faked(args), self._faked(kwargs)
             self.watcher.before(func, args)
-            self.key = None
+            self.alike = None
             out = self._run(func, args, kwargs)
+            alike, memories = self.alike, self.memories  # what is told may run ops of its own
             self.values.run(func, args, kwargs, out)
-            self.asked.record(func, args, kwargs, out, self.watcher.after(func, args, kwargs, out))
+            flops = self.watcher.after(func, args, kwargs, out)
+            self.asked.record(func, args, kwargs, out, flops, alike, memories)
             return self._returned(out) if self.real else out
         finally:
             self.real = outer
@@ -160,7 +187,9 @@ class FakeStep(StepMode):
             return value
         try:
             out = self._computed(func, args, kwargs)
-            return self.workspaces.filled(func, args, out) if func in KEPT else out
+            if func in KEPT:
+                self.alike, out = None, self.workspaces.filled(func, args, out)
+            return out
         except NEEDS_VALUES as error:
             out = shaped_by_values(lambda held: self.asking.values_of(func, held), self._computed, func, args, kwargs)
             if out is None and (out := bounded(self._computed, func, args, kwargs)) is not None:
@@ -168,6 +197,7 @@ class FakeStep(StepMode):
                 self.asking.count(self.asking.bounds, func)
             if out is None:
                 raise CostError(self.asking.needs_values(func)) from error
+            self.alike = None
             return out
         except (UnsupportedOperatorException, NotImplementedError) as error:
             if func.namespace in ("aten", "prims"):
@@ -182,7 +212,7 @@ class FakeStep(StepMode):
         mode: Any = torch._C._unset_dispatch_mode(FAKE)
         try:
             out = mode.dispatch(func, (FakeTensor,), args, kwargs)
-            self.key = None if mode.call is None else (mode.call, _aliases(args, kwargs))
+            self.alike, self.memories = mode.alike, mode.memories
             return out
         finally:
             torch._C._set_dispatch_mode(mode)
@@ -264,12 +294,6 @@ class FakeStep(StepMode):
         if type(out) in (tuple, list):
             return type(out)([self._returned(item) for item in out])
         return out
-
-
-def _aliases(args: Any, kwargs: Any) -> tuple[int, ...]:
-    """Returns which tensors of a call share a memory: it counts once."""
-    memories = [id(tensor.untyped_storage()) for tensor in all_tensors(args, kwargs)]
-    return () if len({*memories}) == len(memories) else tuple(map(memories.index, memories))
 
 
 @contextmanager

@@ -1,6 +1,6 @@
 """Keeps the values that a step without values needs all the same: counters of optimizers, lengths, small masks."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import torch
@@ -23,6 +23,16 @@ FILLED = frozenset("full zeros ones scalar_tensor".split())
 UNSCALE = torch.ops.aten._amp_foreach_non_finite_check_and_unscale_.default
 
 
+class Kind:
+    """Holds what is asked of an op at each of its calls."""
+
+    __slots__ = ("is_computed", "is_filled", "is_mutable")
+
+    def __init__(self, func: OpOverload) -> None:
+        self.is_filled, self.is_mutable = func._opname in FILLED, func._schema.is_mutable
+        self.is_computed = func.namespace in RUN_UNASKED and torch.Tag.nondeterministic_seeded not in func.tags
+
+
 class KnownValues:
     """Computes on copies what depends on small real tensors on the CPU alone; the tensors themselves stay as they are.
 
@@ -32,6 +42,7 @@ class KnownValues:
 
     def __init__(self) -> None:
         self.values = WeakIdKeyDictionary()
+        self.kinds: dict[OpOverload, Kind] = {}
         self.ids: set[int] = set()  # of all that have been known, and maybe of others since
         self.memories: dict[int, list[WeakIdRef]] = {}  # by the number of a memory the known tensors that lie in it
 
@@ -69,31 +80,36 @@ class KnownValues:
 
     def run(self, func: OpOverload, args: Any, kwargs: Any, out: Any) -> None:
         """Computes the result of an op whose tensors are all known; what an op writes otherwise is known no more."""
-        if func is UNSCALE or not (len(self.values) or func._opname in FILLED):
+        kind = self.kinds.get(func)
+        if kind is None:
+            kind = self.kinds[func] = Kind(func)
+        if not (self.ids or kind.is_filled) or func is UNSCALE:
             return
-        taken = all_tensors(args, kwargs)
-        # Most tensors are unknown, and a look at a number is cheaper than at a weak reference.
-        is_known = all(id(tensor) in self.ids for tensor in taken)
         known: tuple[Any, Any] = (UNKNOWN, UNKNOWN)
-        if is_known:
+        # Most tensors are unknown, and a look at a number is cheaper than at a weak reference.
+        if kind.is_computed and self._may_know(args) and (not kwargs or self._may_know(kwargs.values())):
             known = _known(self.values, args), _known(self.values, kwargs)
-        is_filled = func._opname in FILLED and out.numel() == 1 and out.device.type == "cpu"
-        if (
-            not (taken or is_filled)
-            or UNKNOWN in (known[0], known[1])
-            or func.namespace not in RUN_UNASKED
-            or torch.Tag.nondeterministic_seeded in func.tags
-        ):
-            if func._schema.is_mutable and len(self.values):
+        is_filled = kind.is_filled and out.numel() == 1 and out.device.type == "cpu"
+        if UNKNOWN in (known[0], known[1]) or not (is_filled or all_tensors(args, kwargs)):
+            if kind.is_mutable and len(self.values):
                 self._forget_written(func, args, kwargs)
             return
         with isolated():
             result = func(*known[0], **known[1])
-        if func._schema.is_mutable:
+        if kind.is_mutable:
             self._forget_written(func, args, kwargs, known)
         for fake, value in zip(tensors_in(out), tensors_in(result), strict=False):
             if fake not in self.values and value.numel() <= MOST_INTEGERS:
                 self._keep(fake, value)
+
+    def _may_know(self, values: Iterable[Any]) -> bool:
+        for value in values:
+            if isinstance(value, Tensor):
+                if id(value) not in self.ids:
+                    return False
+            elif isinstance(value, list | tuple) and not self._may_know(value):
+                return False
+        return True
 
     def _forget_written(self, func: OpOverload, args: Any, kwargs: Any, known: tuple[Any, Any] | None = None) -> None:
         """Lets go of what an op wrote to; of what it wrote from known values, of views with values of their own."""

@@ -33,20 +33,43 @@ class View(NamedTuple):
         return memory
 
 
-class Call(NamedTuple):
-    """Holds an op that makes or writes memories: views in place of tensors, and its price."""
+class Pattern(NamedTuple):
+    """Holds what calls that are alike have in common: the op, its arguments with views in place of tensors, its price.
+
+    The number of a view, and what is taken and written, are places in the numbers of a call.
+    """
 
     func: OpOverload
     args: Any
     kwargs: Any
     made: tuple[View | None, ...]  # of each result; null for a view of what was there
-    taken: frozenset[int]
-    written: frozenset[int]
+    taken: tuple[int, ...]
+    written: tuple[int, ...]
     flops: int
+
+
+class Call(NamedTuple):
+    """Holds a call: its pattern, and the numbers of the memories of what it takes and returns, tensor by tensor."""
+
+    pattern: Pattern
+    numbers: tuple[int, ...]
+
+    def made(self) -> list[View | None]:
+        """Returns where each result lies; null for a view of what was there."""
+        views = self.pattern.made
+        return [None if view is None else view._replace(number=self.numbers[view.number]) for view in views]
 
     def makes(self) -> set[int]:
         """Returns the numbers of the memories that it makes."""
-        return {view.number for view in self.made if view is not None}
+        return {self.numbers[view.number] for view in self.pattern.made if view is not None}
+
+    def taken(self) -> set[int]:
+        """Returns the numbers of the memories that it takes."""
+        return {self.numbers[place] for place in self.pattern.taken}
+
+    def written(self) -> set[int]:
+        """Returns the numbers of the memories that it writes to."""
+        return {self.numbers[place] for place in self.pattern.written}
 
 
 def memory_of(value: Tensor, view: View, others: set[int]) -> UntypedStorage:
@@ -57,11 +80,11 @@ def memory_of(value: Tensor, view: View, others: set[int]) -> UntypedStorage:
     return memory if is_as_told and memory.data_ptr() not in others else view.filled(value)
 
 
-def numbers(held: Any) -> set[int]:
-    """Returns the numbers of the memories in an argument."""
+def numbers(held: Any) -> list[int]:
+    """Returns the numbers of the views in an argument."""
     if type(held) is View:
-        return {held.number}
-    return set().union(*map(numbers, held)) if type(held) in (list, tuple) else set()
+        return [held.number]
+    return [number for item in held for number in numbers(item)] if type(held) in (list, tuple) else []
 
 
 def written_places(func: OpOverload) -> tuple[int | str, ...]:

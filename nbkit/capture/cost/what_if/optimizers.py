@@ -148,7 +148,7 @@ class _Watcher:
     def after(self, func: Any, args: Any, kwargs: Any, out: Any) -> int:
         return 0
 
-    def memory_number(self, tensor: Any) -> int | None:
+    def number_at(self, memory: int) -> int | None:
         return None
 
     def is_in_optimizer(self) -> bool:
