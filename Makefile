@@ -5,7 +5,8 @@ BUILD_RECORDER := $(BIN)/python -m nbkit.capture.native.build
 STATIC := nbkit/views/static
 # A worker per core; a file's tests stay together, as they share what they record, and come in the order of tests/tiers.py.
 WORKERS ?= $(shell getconf _NPROCESSORS_ONLN)
-PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
+# A worker that crashed ends the run with the name of its test: with files kept together, a run that goes on never ends.
+PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder --max-worker-restart=0
 # What the choice of the recorder can change, and in full: not replay, graphs or times, which have no recorder, nor how opdiff
 # judges two tensors and runs the step a second time, which is in Python with both.
 RECORDED := $(addprefix tests/capture/,raw recorder frames step check calls diff distributed operators/capture) tests/magics/options/test_optrace_options.py \
