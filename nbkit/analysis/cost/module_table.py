@@ -91,7 +91,8 @@ def _amounts(trace: Trace, keys: list[Key], ops: pd.DataFrame) -> dict[str, Any]
         on_device = times["total_device_time_us"]
         known = on_device if on_device.notna().any() else times["total_time_us"]
         columns["time_us"] = known.reindex(pd.MultiIndex.from_tuples(keys)).array
-    if len(memory := trace.frames.get("memory", MEMORY.frame())):
+    memory = trace.frames.get("memory", MEMORY.frame())
+    if memory["op_id"].notna().any():  # opdoctor's knows no ops
         columns["held_bytes"] = _sums(keys, live_at_peak(memory, ops), "size_bytes", is_whole=True)
     return columns
 

@@ -164,3 +164,8 @@ def test_the_text_fits_a_line_and_says_where_a_trace_is_incomplete() -> None:
 def test_a_trace_without_modules_says_what_records_them() -> None:
     with pytest.raises(OptionError, match="has no modules; opcost, optime and optrace record those that run"):
         nbkit.module_table(Trace({}, {}))
+
+
+def test_memory_of_no_known_ops_is_held_by_nobody_knows_whom() -> None:
+    table = nbkit.module_table(nbkit.opdoctor().run(step))
+    assert table["held_bytes"].isna().all() and (table["time_us"] > 0).any()

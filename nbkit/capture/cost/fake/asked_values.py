@@ -50,7 +50,8 @@ class AskedValues:
         self.data: set[int] = set()  # memories that follow from more than numbers, integers and masks
         self.spent_flops = self.spent_bytes = 0
         self.random: Tensor | None = None
-        self.is_too_dear = False  # whether the values asked for last were not computed for their price alone
+        # Why the values asked for last were not computed, though they could be: an op with a price or of others.
+        self.is_too_dear = self.is_foreign = False
         self.generators: dict[int, torch.Generator] = {}  # copies of those that the step draws from, by id
 
     def note(self, real: Tensor, fake: Tensor) -> None:
@@ -171,7 +172,7 @@ class AskedValues:
         """Returns a tensor with values; None where they cannot be computed, or only at too high a price."""
         self._follow()
         view = fake if isinstance(fake, View) else self._view(fake)
-        self.is_too_dear = False
+        self.is_too_dear = self.is_foreign = False
         is_bound = self.way == "bound" and view.number in self.data
         needed = None if is_bound else self._needed(view.number)
         if needed is None or not self._is_paid(needed, view.number):
@@ -216,10 +217,11 @@ class AskedValues:
         flops = self.spent_flops + sum(call.pattern.flops for call in calls)
         made = sum(view.nbytes for call in calls for view in call.pattern.made if view is not None)
         nbytes = self.spent_bytes + made + sum(self.sources[number][1].nbytes for number in taken)
-        is_foreign = any(call.pattern.func.namespace not in RUN_UNASKED for call in calls)
-        if self.way == "auto" and (is_foreign or flops > MOST_FLOPS or nbytes > MOST_BYTES):
-            self.is_too_dear = True
-            return False
+        if self.way == "auto":
+            self.is_foreign = any(call.pattern.func.namespace not in RUN_UNASKED for call in calls)
+            self.is_too_dear = flops > MOST_FLOPS or nbytes > MOST_BYTES
+            if self.is_foreign or self.is_too_dear:
+                return False
         self.spent_flops, self.spent_bytes = flops, nbytes
         return True
 

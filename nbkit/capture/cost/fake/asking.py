@@ -119,11 +119,10 @@ class Asking:
                 f"A DataLoader reads values, such as its seed, and opcost knows shapes only{self.place()}; take the "
                 "batch out of the recorded code: batch = next(iter(loader)) before it."
             )
-        if self.asked.is_too_dear:
-            why = (
-                "which take long to compute, or follow from ops that are not torch's; values='run' runs the step for "
-                "them."
-            )
+        if self.asked.is_foreign:
+            why = "which follow from ops that are not torch's and may do more; values='run' runs the step for them."
+        elif self.asked.is_too_dear:
+            why = "which take long to compute; values='run' runs the step for them."
         elif self.asked.way == "bound":
             why = "which have no bound; values='auto' computes them."
         else:

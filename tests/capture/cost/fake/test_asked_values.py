@@ -102,7 +102,7 @@ def test_what_takes_too_long_is_bounded_and_where_nothing_bounds_it_refused():
         assert large[large > 0].shape == (1 << 30,)
     assert [*trace.meta["bounded_values"].values()] == [1]
     with (
-        pytest.raises(nbkit.CostError, match=r"which take long to compute, or follow from .*; values='run' runs"),
+        pytest.raises(nbkit.CostError, match="which take long to compute; values='run' runs"),
         nbkit.opcost(),
     ):
         assert torch.randn(1 << 15, 1 << 15).sum() > 0
