@@ -23,7 +23,9 @@ PHASES = ("forward", "backward", "optimizer")
 # Backward ops follow from the others; verbs count them in different ways, and some know no modules of compiled ones.
 COMPARED = ("forward", "optimizer")
 # Autograd's own, of what it saves: some recorders alone see it.
-UNCOUNTED = "aten.detach.default"
+UNCOUNTED = ("aten.detach.default", "aten.detach_.default")
+# Of an optimizer what it writes, as its first step alone makes its state.
+_IN_PLACE = r"_(?:\.|$)"
 # Each cell that a step was copied to has another number.
 _CELL = re.compile(r"^Cell In\[\d+\], ")
 
@@ -90,7 +92,9 @@ def _params(modules: pd.DataFrame) -> dict[tuple[str, str], int]:
 
 def _kinds(ops: pd.DataFrame) -> Kinds:
     named = ops.assign(is_inside=ops["module"].notna(), module=ops["module"].fillna(""))
-    groups = named[named["phase"].isin(COMPARED) & (named["op"] != UNCOUNTED)].groupby(["phase", "is_inside"])
+    is_counted = named["phase"].isin(COMPARED) & ~named["op"].isin(UNCOUNTED)
+    is_counted &= (named["phase"] != "optimizer") | named["op"].str.contains(_IN_PLACE)
+    groups = named[is_counted].groupby(["phase", "is_inside"])
     return {(str(phase), bool(inside)): frozenset(_pairs(of, "module", "op")) for (phase, inside), of in groups}
 
 

@@ -88,6 +88,26 @@ def test_a_step_without_modules_is_one_too_by_its_lines() -> None:
     assert anchors(found) == [["t1", "t2", "t3"]] and titles(found) == ["Forward and backward"]
 
 
+OPTIMIZERS = {
+    **{name: {} for name in ("Adadelta", "Adagrad", "AdamW", "NAdam", "RAdam", "RMSprop", "Rprop", "ASGD")},
+    "SGD": {"momentum": 0.9}, "Adam": {"foreach": True}, "Adamax": {"foreach": True},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", OPTIMIZERS)
+def test_a_first_step_in_which_the_optimizer_makes_its_state_is_the_same_step(name: str) -> None:
+    model = Net()
+    optimizer = getattr(torch.optim, name)(model.parameters(), lr=1e-3, **OPTIMIZERS[name])
+
+    def step() -> None:
+        optimizer.zero_grad()
+        squared(model(torch.ones(2, 4))).backward()
+        optimizer.step()
+
+    found = runs(nbkit.opdoctor().run(step), nbkit.optime(repeats=2).run(step), recorded(step, "opdiff"))
+    assert [len(one.chapters) for one in found] == [3]
+
+
 def other_steps(model: Net) -> dict[str, Callable[[], object]]:
     return {
         "evaluation": lambda: model(torch.ones(2, 4)),
