@@ -102,7 +102,7 @@ def test_kernels_that_inductor_names_are_rows_as_the_profiler_has_them(steps):
     assert sorted(fused["op"]) == expected
     assert sorted(fused["phase"].unique()) == ["backward", "forward"]
     assert set(trace.ops["op"].loc[fused["parent_id"]]) == {"CompiledFunction", "CompiledFunctionBackward"}
-    assert fused["model"].tolist() == ["OptimizedModule"] * len(fused)
+    assert fused["model"].tolist() == ["Layer"] * len(fused)
     forward = fused[fused["phase"] == "forward"]
     assert forward["source"].tolist() == [f"tests/capture/step/test_inductor.py:{LINES[1]}"]
     assert fused["source"].notna().all()
