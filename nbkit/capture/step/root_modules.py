@@ -14,13 +14,12 @@ from nbkit.capture.step.module_sizes import ModuleSize, module_sizes
 
 
 class Root:
-    """Holds one root model: its class name (of the one that was compiled), and path and size of every module it holds."""
+    """Holds one root model: the class name of what was written, and path and size of every module it holds."""
 
     def __init__(self, module: nn.Module) -> None:
         self.module: Any = ref(module)
         # What torch.compile made has a class of torch's own around the model.
-        held = module._modules  # of a scripted module no dict
-        self.type = type(held["_orig_mod"] if "_orig_mod" in held else module).__name__
+        self.type = type(dict(module._modules.items()).get("_orig_mod", module)).__name__
         self.paths: dict[int, str] = {}
         self.scans = 0
         self.sizes: dict[str, ModuleSize] = {}
