@@ -36,6 +36,16 @@ def test_a_link_of_the_summary_selects_its_op(opened: Page) -> None:
     expect(opened.locator("#t1-flamegraph .nb-detail")).to_contain_text("aten.add_.Tensor")
 
 
+def test_a_row_leads_back_to_its_finding_and_others_to_none(opened: Page) -> None:
+    opened.locator(".nbkit-front").get_by_role("link", name="see aten.addmm.default").first.click()
+    expect(chosen(opened, "t2-diff_table")).to_contain_text("aten.addmm.default")
+    back = opened.locator("#t2").get_by_role("button", name="The finding about this row").first
+    back.click()
+    expect(opened.locator(".nbkit-front li").filter(has_text="aten.addmm.default").first).to_be_in_viewport()
+    opened.locator("#t2-op_table .nb-body").get_by_text("aten.gelu.default").click()
+    expect(back).to_be_hidden()
+
+
 def test_a_link_leads_to_a_trace_that_was_not_drawn_yet(opened: Page) -> None:
     opened.locator(".nbkit-front").get_by_role("link", name="see aten.addmm.default").last.click()
     expect(opened.locator(".nb-row[aria-selected=true] [data-name=op]").first).to_contain_text("aten.addmm.default")

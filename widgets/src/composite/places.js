@@ -1,6 +1,6 @@
 // Leads from words to the rows that they speak of, and from a selected row back to the finding about it.
 
-import { h } from "../shared/dom.js";
+import { backButton } from "../shared/finding_back.js";
 
 /** The traits that hold what is selected, by the name in a link: of the first part that is there. @type {Record<string, [string, string][]>} */
 const TRAITS = {
@@ -24,13 +24,13 @@ export function targetOf(widget, parts) {
  * @param {any} model @param {HTMLElement} above @param {Part[]} parts
  */
 export function linkPlaces(model, above, parts) {
-  const back = h("button", { type: "button", class: "nbkit-back", hidden: true, onclick: () => chosen()?.scrollIntoView({ block: "center" }) }, "↑ The finding about this row");
+  const chosen = () => above.querySelector(".nbkit-chosen");
+  const back = backButton(chosen);
   above.after(back);
   const buttons = () => /** @type {HTMLElement[]} */ ([...above.querySelectorAll("button[data-value]")]);
   // Where a widget has no part for them, words lead nowhere.
   for (const button of buttons()) if (!targetOf(button.dataset.widget ?? "", parts)) button.replaceWith(button.textContent ?? "");
   const targets = () => buttons().map((button) => ({ button, value: Number(button.dataset.value), target: targetOf(button.dataset.widget ?? "", parts) }));
-  const chosen = () => above.querySelector(".nbkit-chosen");
   const mark = () => {
     const items = new Map(targets().map(({ button }) => [button.closest("li"), false]));
     for (const { button, value, target } of targets()) {

@@ -1,6 +1,7 @@
 // The widgets of one trace of a report, with one selection; each is drawn in place of its static view.
 
 import { fromBase64 } from "../shared/base64.js";
+import { backButton } from "../shared/finding_back.js";
 import { linkTables } from "./link.js";
 import { PANELS } from "./panels.js";
 
@@ -34,6 +35,24 @@ export class TraceSection {
     // Before they are drawn: a table must not ask for its rows before it knows what it is limited to.
     linkTables({ flame: flamegraph && flamegraph.model, graph: graph && graph.model, ops, diffs, pairs });
     for (const panel of panels) await this.guarded(panel, () => this.render(panel));
+    for (const panel of panels) this.leadBack(panel);
+  }
+
+  /** Leads from a selected row to the finding whose link leads to it. @param {Element} panel */
+  leadBack(panel) {
+    const [name, source] = [nameOf(panel), this.sources[nameOf(panel)]];
+    const to = `[data-trace="${this.element.id}"][data-widget="${name}"][data-value]`;
+    const links = /** @type {HTMLElement[]} */ ([...this.element.ownerDocument.querySelectorAll(`li[class^="nbkit-"] a${to}`)]);
+    if (!source || !links.length) return;
+    const selected = () => source.model.get(PANELS[name].selects);
+    const finding = () => links.find(({ dataset }) => Number(dataset.value) === selected())?.closest("li");
+    const back = backButton(finding);
+    const mark = () => {
+      back.hidden = !finding();
+    };
+    partsOf(panel).live.before(back);
+    source.model.on(`change:${PANELS[name].selects}`, mark);
+    mark();
   }
 
   /** @param {Element} panel */
