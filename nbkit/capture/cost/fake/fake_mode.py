@@ -52,6 +52,7 @@ class FakeMode(FakeTensorMode):
         self.keys: dict[tuple[Any, ...], Any] = {}
         self.known: dict[tuple[Any, ...], Known] = {}
         self.layouts: dict[tuple[Any, ...], int] = {}
+        self.codes: dict[int, int] = {}  # numbers of layouts, by the id of what torch keeps of a result
         is_lenient = getattr(self, "_allow_unsafe_data_ptr_access", False)
         name = "_set_warn_deprecated_on_mutable_data_ptr" if is_lenient else "_set_throw_on_mutable_data_ptr"
         self.guard = getattr(torch._C, name)  # its memory is not there
@@ -111,7 +112,15 @@ class FakeMode(FakeTensorMode):
                 FakeTensor, memory, False, dispatch_device=True, device_for_backend_keys=like.device
             )
             self.guard(fake)
-        vars(fake).update(attributes)
+        own = vars(fake)
+        own.update(attributes)
+        code = self.codes.get(id(info))
+        if code is None:
+            noted = self._noted(fake)
+            assert noted is not None  # it is strided
+            self.codes[id(info)] = noted[2]
+        else:
+            own[NOTED] = id(memory.untyped_storage()), like.shape, code
         return fake
 
     def _short(self, func: Any, args: Any, kwargs: Any, memories: list[int]) -> tuple[Any, ...] | None:

@@ -235,8 +235,9 @@ class FakeStep(StepMode):
         if isinstance(value, Tensor):
             return self._fake_of(value)
         if kind is tuple or kind is list:
+            is_noted = not self.unnoted
             for item in value:
-                if isinstance(item, Tensor | list | tuple):
+                if isinstance(item, Tensor | list | tuple) and not (is_noted and type(item) is FakeTensor):
                     return kind([self._faked(item) for item in value])
         if kind is dict:
             return {name: self._faked(item) for name, item in value.items()} if value else value
