@@ -119,8 +119,9 @@ def test_the_sample_that_spoils_a_step_is_named(audit, folder):
     assert trace.steps["step"].tolist() == list(range(14))
     assert trace.steps["anomaly"].dropna().to_dict() == {9: "loss_spike"}
     assert trace.meta["recordings"][0] == {"name": "audit", "verb": "opaudit", "steps": [0, 1, 2]}
-    assert trace.findings["rule"].tolist() == ["loss_spike", "unusual_batch"]
-    assert trace.findings["step"].tolist() == [9, 9]
+    found = trace.findings[trace.findings["severity"] != "hint"]  # hints are of time, on a busy machine
+    assert found["rule"].tolist() == ["loss_spike", "unusual_batch"]
+    assert found["step"].tolist() == [9, 9]
     assert len(Trace.load(folder / "saved" / "step=9").ops)
 
 
