@@ -94,7 +94,12 @@ def memory_of(frames: Frames) -> dict[str, Any]:
         # Less than nothing is what is freed of memory that was there before.
         return {"peak_bytes": peak if peak >= 0 else None, "held_bytes": None, "peak_device": device}
     first = tensors.drop_duplicates("storage_id")
-    before = first.loc[first["role"] == "input", "storage_id"]
+    # The tensor that torch.tensor() makes of plain values is in `memory`, and lift_fresh is the first op that reads it.
+    ops = frames["ops"]
+    is_maker = ops["op"].isin(["torch.tensor", "torch.Tensor.new_tensor"])
+    is_lift = (ops["op"] == "aten.lift_fresh.default") & ops["parent_id"].isin(ops.loc[is_maker, "op_id"])
+    is_made = first["op_id"].isin(ops.loc[is_lift, "op_id"])
+    before = first.loc[(first["role"] == "input") & ~is_made, "storage_id"]
     rows = tensors[tensors["storage_id"].isin(before) & (tensors["device"] == "cpu")]
     held = int(rows.groupby("storage_id")["size_bytes"].max().sum())
     is_least = bool((memory.loc[memory["device"] == "cpu", "allocated_bytes"] < 0).any())
@@ -138,7 +143,7 @@ def times_of(timed: Trace) -> dict[str, Any]:
     shares = {
         "phases": {phase: float(phases[phase]) for phase in PHASES if phases.get(phase)},
         "slowest_op": _most(host[host["level"] == "aten"], "op"),
-        "slowest_module": _most(host, "module"),
+        "slowest_module": _most(host.dropna(subset="module"), ["model", "module"]),
     }
     if "timings" not in timed.frames:
         return {"time_us": float(ops["total_time_us"].iloc[0]), "runs": 1, **shares}
@@ -147,10 +152,11 @@ def times_of(timed: Trace) -> dict[str, Any]:
     return {"time_us": float(whole["median_us"]), **spread, **shares}
 
 
-def _most(ops: pd.DataFrame, column: str) -> tuple[str, float] | None:
+def _most(ops: pd.DataFrame, column: str | list[str]) -> tuple[str, float] | None:
     """Returns the op or module whose calls take most by themselves, with that time; null where there is none."""
-    sums = ops["self_time_us"].groupby(ops[column], sort=False).sum()
-    return (str(sums.idxmax()), float(sums.max())) if len(sums) else None
+    sums = ops.groupby(column, sort=False, dropna=False)["self_time_us"].sum()
+    most = sums.idxmax() if len(sums) else None
+    return None if most is None else (str(most[-1] if isinstance(most, tuple) else most), float(sums.max()))
 
 
 def with_times(frames: Frames, timed: Trace) -> tuple[Frames, list[str]]:

@@ -24,6 +24,7 @@ from nbkit.schema import LINES, MEMORY
 from nbkit.timeline import timeline
 from nbkit.timeline.compiled import has_hidden_kernels
 
+CLOCK_MARK = "nbkit clock"
 # Why a recording has no events.
 ELSEWHERE = "nothing was recorded: the recording ended in another thread than the one it began in"
 HIDDEN_KERNELS = (
@@ -67,8 +68,12 @@ class KinetoRecording:
             if stacks:
                 self.api.__enter__()
             ends.callback(self.lines.remove)
+            # The first range takes tens of microseconds, so that nobody could tell when within them a second began.
+            with _RecordFunctionFast(CLOCK_MARK):
+                pass
             self.start_ns = perf_counter_ns()
             ends.enter_context(_RecordFunctionFast(ROOT_MARK))
+            self.mark_ns = (self.start_ns + perf_counter_ns()) // 2
             self.lines.install()
             self.ends = ends.pop_all()
 
@@ -96,9 +101,11 @@ class KinetoRecording:
         for reason, count in self.ranges.skipped.items():
             self.skip(reason, count)
         events = before_the_end(read(self.result, self.options, self.skip), ROOT_MARK)
+        if CLOCK_MARK in events.name:
+            events = events.at(np.delete(np.arange(len(events.name)), events.name.index(CLOCK_MARK)))
         if own_work is not None and ROOT_MARK in events.name:
             inside = own_work[own_work[:, 0] >= self.start_ns]
-            offset = int(events.start_ns[events.name.index(ROOT_MARK)]) - self.start_ns
+            offset = int(events.start_ns[events.name.index(ROOT_MARK)]) - self.mark_ns
             events = without_own_work(events, inside + offset)
             self.wall_us -= float((inside[:, 1] - inside[:, 0]).sum()) / 1e3
         self.result = None

@@ -25,7 +25,14 @@ from nbkit.capture.raw.statistics import Statistics
 from nbkit.capture.raw.step_mode import StepMode
 from nbkit.capture.raw.tensor_registry import PLAIN
 from nbkit.capture.recorder.observer import Observer
-from nbkit.capture.recorder.op_forms import counting, is_hidden, is_reshaping, loses_versions
+from nbkit.capture.recorder.op_forms import (
+    calls_others,
+    counting,
+    is_hidden,
+    is_reshaping,
+    loses_versions,
+    taken_apart,
+)
 
 OTHER, TENSOR, SEQUENCE = 0, 1, 2
 KINDS: dict[type, int] = (
@@ -52,6 +59,7 @@ class OpMode(StepMode):
         self.kinds = dict(KINDS)
         self.runners: dict[int, Callable[..., Any]] = {}
         self.hidden_runners: dict[int, Callable[..., Any]] = {}  # of torch's own queries
+        self.made_of_others: set[int] = set()
         # Names of the out= arguments, and positions of the written arguments, of the ops that have them.
         self.out_names: dict[int, frozenset[str]] = {}
         self.written: dict[int, list[int]] = {}
@@ -187,10 +195,14 @@ class OpMode(StepMode):
 
     def _runner(self, func: Any) -> Callable[..., Any] | None:
         """Returns what runs an op met for the first time; None for torch's own queries, no work of the step."""
-        if id(func) in self.hidden_runners:
+        if id(func) in self.hidden_runners or id(func) in self.made_of_others:
             return None
         # Raising in a dispatch mode from a prim op under FakeTensorMode aborts the process: those are left alone.
         if isinstance(func, OpOverload) and is_hidden(func):
+            return None
+        # Autograd takes such ops apart before they come here, but for inference mode.
+        if torch.is_inference_mode_enabled() and calls_others(func):
+            self.made_of_others.add(id(func))
             return None
         self.held.append(func)  # the id of a freed op could come back
         run: Callable[..., Any] = func
@@ -235,6 +247,8 @@ class OpMode(StepMode):
     def _hidden(self, func: Any, args: Any, kwargs: Any) -> Any:
         if (run := self.hidden_runners.get(id(func))) is not None:
             return run(*args, **kwargs)
+        if id(func) in self.made_of_others:
+            return taken_apart(self, func, args, kwargs)
         run = self._observed(func, func)
         out = run(*args, **kwargs)
         if func.namespace == "profiler":

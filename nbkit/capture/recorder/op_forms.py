@@ -1,10 +1,13 @@
 """Tells the ops that take more than running and writing a row."""
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import torch
+from torch._C import _pop_torch_dispatch_stack, _push_on_torch_dispatch_stack
 from torch._ops import OpOverload
+from torch.utils._python_dispatch import TorchDispatchMode
 
 # Ops that change a tensor's metadata in place, so that what is known of it must be read again.
 RESHAPING = frozenset(
@@ -48,3 +51,24 @@ def counting(run: Callable[..., Any], func: OpOverload) -> Callable[..., Any]:
         return out
 
     return run_and_count
+
+
+@cache
+def calls_others(func: Any) -> bool:
+    """Returns whether an op of torch has no kernel of its own and is made of other ops."""
+    if not isinstance(func, OpOverload):
+        return False
+    has_kernel = torch._C._dispatch_has_kernel_for_dispatch_key
+    return has_kernel(func.name(), "CompositeImplicitAutograd") and not has_kernel(func.name(), "CPU")
+
+
+def taken_apart(mode: TorchDispatchMode, func: OpOverload, args: Any, kwargs: Any) -> Any:
+    """Runs, in the handler of a mode, an op that only calls others, so that the mode sees those.
+
+    `func.decompose()` would take torch's decomposition in Python where there is one, which gives other bits.
+    """
+    _push_on_torch_dispatch_stack(mode)
+    try:
+        return func._op_dk(torch._C.DispatchKey.CompositeImplicitAutograd, *args, **kwargs)
+    finally:
+        _pop_torch_dispatch_stack(None)

@@ -2,28 +2,17 @@
 
 from collections import Counter
 from collections.abc import Callable
-from functools import cache
 from typing import Any
 
 import torch
-from torch._C import _pop_torch_dispatch_stack, _push_on_torch_dispatch_stack
 from torch._ops import OpOverload
 
 from nbkit.capture.raw.recording import Recording
 from nbkit.capture.raw.step_mode import StepMode
-from nbkit.capture.recorder.op_forms import counting, loses_versions
+from nbkit.capture.recorder.op_forms import calls_others, counting, loses_versions, taken_apart
 from nbkit.capture.replay.isolated import timed_isolated
 from nbkit.capture.replay.muted_warnings import MutedWarnings
 from nbkit.capture.replay.op_traits import OpTraits, traits_of
-
-
-@cache
-def calls_others(func: Any) -> bool:
-    """Returns whether an op has no kernel of its own and is made of other ops."""
-    if not isinstance(func, OpOverload):
-        return False
-    has_kernel = torch._C._dispatch_has_kernel_for_dispatch_key
-    return has_kernel(func.name(), "CompositeImplicitAutograd") and not has_kernel(func.name(), "CPU")
 
 
 class BelowMode(StepMode):
@@ -59,11 +48,7 @@ class BelowMode(StepMode):
         """
         if not torch.is_inference_mode_enabled() or not calls_others(func):
             return NotImplemented
-        _push_on_torch_dispatch_stack(self)
-        try:
-            return func.decompose(*args, **kwargs)
-        finally:
-            _pop_torch_dispatch_stack(None)
+        return taken_apart(self, func, args, kwargs)
 
     def runner(self, func: Any) -> Callable[..., Any]:
         """Returns what runs an op with the version counters of what it writes to as bare."""

@@ -60,7 +60,8 @@ def _what_ran(trace: Trace) -> Statement:
 
 def _time(trace: Trace) -> Words:
     ops = trace.ops if is_timeline(trace.ops) else computing_ops(trace.ops)
-    whole_us = float(host_ops(ops)["self_time_us"].sum()) or 1.0
+    phases = (trace.meta.get("step") or {}).get("phases") or {}
+    whole_us = float(sum(phases.values()) or host_ops(ops)["self_time_us"].sum()) or 1.0
     return _slowest("Ops", slowest_groups(computing_ops(trace.ops), ["op"], SLOWEST), whole_us)
 
 
@@ -88,6 +89,8 @@ def _peak(trace: Trace, held: pd.DataFrame, device: str, size: int, time_us: flo
     holders = zip(module_names(most), most["held_fraction"], strict=True)
     holder = "".join(f"; most of it, {units.share(share)}, by {name}" for name, share in holders)
     at = f"{units.data_size(size)} on {shown(device)} after {units.duration(time_us)}"
+    if trace.meta.get("verb") == "opdoctor":  # its memory knows no ops
+        return (f"{at}.",)
     if pd.isna(op_id):
         return (f"{at}, outside any op{holder}.",)
     return f"{at}, in ", op_link(shown(trace.ops["op"].iloc[int(op_id)]), int(op_id)), f"{holder}."

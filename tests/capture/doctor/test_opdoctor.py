@@ -4,7 +4,10 @@ import gc
 import weakref
 from contextlib import suppress
 from functools import cache
+from itertools import accumulate
+from time import sleep
 
+import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
@@ -273,3 +276,72 @@ def test_a_block_that_was_to_be_repeated_says_how():
     message = r"a `with` block runs once; use nbkit.opdoctor\(repeats=N\).run\(step\)"
     with pytest.raises(OptionError, match=message), nbkit.opdoctor(repeats=3):
         training()()
+
+
+def allocated_peak(step):
+    """The most bytes that torch's own profiler sees allocated in a step."""
+    with torch.profiler.profile(profile_memory=True) as profile:
+        step()
+    events = [event for event in profile.profiler.kineto_results.events() if event.name() == "[memory]"]
+    return max(accumulate((event.nbytes() for event in sorted(events, key=lambda event: event.start_ns())), initial=0))
+
+
+def test_the_peak_is_that_of_torchs_profiler_each_time():
+    gru, head = nn.GRU(32, 48, num_layers=2, bidirectional=True), nn.Linear(96, 7)
+    parameters = [*gru.parameters(), *head.parameters()]
+    x, y = torch.randn(12, 8, 32), torch.randint(0, 7, (96,))
+
+    def step():
+        for parameter in parameters:
+            parameter.grad = None
+        optimizer = torch.optim.Adam(parameters)
+        torch.nn.functional.cross_entropy(head(gru(x)[0]).view(96, 7), y).backward()
+        optimizer.step()
+
+    def fresh():
+        for parameter in parameters:
+            parameter.grad = None
+
+    step()
+    held = sum(tensor.nbytes for tensor in (*parameters, x, y))
+    peaks = []
+    for _ in range(3):
+        fresh()
+        peaks.append(nbkit.opdoctor().run(step).meta["step"]["peak_bytes"])
+    fresh()
+    assert peaks == pytest.approx([allocated_peak(step) + held] * 3, rel=0.02)
+
+
+@pytest.mark.parametrize("data", [[0.0] * 100_000, np.zeros(100_000, np.float32)], ids=["list", "array"])
+def test_what_the_step_makes_of_numbers_was_not_there_before(data):
+    weight = torch.randn(4, requires_grad=True)
+
+    def step():
+        (torch.tensor(data).sum() * weight).sum().backward()
+
+    step()
+    told = nbkit.opdoctor().run(step).meta["step"]
+    assert told["held_bytes"] == 2 * weight.nbytes  # and its gradient
+    assert 400_000 <= told["peak_bytes"] < 402_000
+
+
+class Waiting(nn.Module):
+    def __init__(self, seconds):
+        super().__init__()
+        self.seconds, self.weight = seconds, nn.Parameter(torch.ones(1))
+
+    def forward(self, x):
+        sleep(self.seconds)
+        return x * self.weight
+
+
+def test_modules_of_two_models_at_one_path_are_two():
+    first, second = nn.Sequential(Waiting(0.01), Waiting(0.015)), nn.Sequential(Waiting(0.01))
+    trace = nbkit.opdoctor(repeats=2).run(lambda: second(first(torch.ones(4))).sum().backward())
+    name, time_us = trace.meta["step"]["slowest_module"]
+    assert name == "1" and time_us < 19_000
+
+
+def test_whose_memory_it_is_nobody_says(tmp_path):
+    page = nbkit.opreport(nbkit.opdoctor().run(training()), path=tmp_path / "report.html").read_text()
+    assert "on cpu after" in page and "outside any op" not in page

@@ -36,7 +36,8 @@ def test_what_kernels_take_is_no_time_of_the_host():
 )
 def test_the_peak_is_that_of_a_device_that_is_named_and_never_below_zero(allocated, peak, held, device):
     rows = [{"device": name, "allocated_bytes": count, "time_us": 1.0, "delta_bytes": 1} for name, count in allocated]
-    memory = memory_of({"memory": MEMORY.frame(rows), "tensors": make_tensors((0, "input", 1), (0, "output", 2))})
+    tensors = make_tensors((0, "input", 1), (0, "output", 2))
+    memory = memory_of({"memory": MEMORY.frame(rows), "tensors": tensors, "ops": make_ops({})})
     is_least = memory.pop("peak_is_least", False)
     assert is_least == (held is not None and min(count for name, count in allocated if name == "cpu") < 0)
     assert memory == {"peak_bytes": peak, "held_bytes": held, "peak_device": device}

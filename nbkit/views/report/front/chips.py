@@ -76,7 +76,9 @@ def _training(trace: Trace) -> Iterator[Chip]:
     severities = _findings(trace)["severity"].value_counts()
     counts = [(name, int(severities.get(name, 0))) for name in ("error", "warning")]
     bad = ", ".join(units.counted(number, name) for name, number in counts if number)
-    whole = units.counted(int((parameters["kind"] == "parameter").sum()), "parameter")
+    whole = units.counted(
+        int(((parameters["kind"] == "parameter") & parameters["tied_with"].isna()).sum()), "parameter"
+    )
     yield Chip(f"{bad} in training" if bad else f"no error or warning in {whole}", "bad" if bad else "good")
 
 

@@ -33,7 +33,9 @@ def first_screen(steps: Sequence[RecordedStep], chapters: Sequence[Chapter]) -> 
 
 def _block(step: RecordedStep, title: str, contents: str) -> str:
     head = f"<h2>{escape(title)}</h2>" if title else ""
-    times = "".join(map(times_html, step.timed[:1]))
+    # A timeline has the time of Python and of modules, too.
+    timed = sorted(step.timed, key=lambda chapter: not is_timeline(chapter.contents.trace.ops))
+    times = "".join(map(times_html, timed[:1]))
     return (
         f"<section>{head}{_about(step)}{_verdict(step)}{_step_times(step)}{_chips(step)}{contents}"
         f"{_answers(step)}{times}</section>"
@@ -108,14 +110,19 @@ def worst_findings(step: RecordedStep) -> list[tuple[Chapter, Entry]]:
 
 def _findings(step: RecordedStep) -> list[tuple[Chapter, Entry]]:
     """Returns the findings of all traces; what two of them find alike, at one place, is of the first one."""
-    owners: dict[tuple[str, str, str], Chapter] = {}
+    owners: dict[tuple[str, ...], Chapter] = {}
     return [
         (chapter, entry)
         for chapter in step.chapters
         for entry in chapter.brief.entries
         # Without a place two may be of different ops.
-        if owners.setdefault((entry.rule, entry.what, entry.where), chapter) is chapter or not entry.where
+        if owners.setdefault(_key(entry), chapter) is chapter or not entry.where
     ]
+
+
+def _key(entry: Entry) -> tuple[str, ...]:
+    """Returns what is alike of a finding in recordings of one step: how often and how long it was so is not."""
+    return tuple(str(entry.row[name]) for name in ("rule", "op", "parameter", "module", "phase", "source"))
 
 
 def _is_judged(step: RecordedStep) -> bool:

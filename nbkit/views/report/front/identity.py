@@ -26,6 +26,10 @@ COMPARED = ("forward", "optimizer")
 UNCOUNTED = ("aten.detach.default", "aten.detach_.default")
 # Of an optimizer what it writes, as its first step alone makes its state.
 _IN_PLACE = r"_(?:\.|$)"
+# A dropout in eval mode runs nothing: a timeline alone has a row of it.
+_DROPOUT = r"aten\.(?:feature_)?(?:alpha_)?dropout\.default"
+# What runs a compiled module knows no module in it; opcost runs it as it was before.
+_COMPILED = re.compile(r"\.?\b_orig_mod\b.*$")
 # Each cell that a step was copied to has another number.
 _CELL = re.compile(r"^Cell In\[\d+\], ")
 
@@ -61,10 +65,12 @@ def identity_of(trace: Trace) -> Identity:
     ops = trace.frames.get("ops", OPS.frame())
     # A timeline has the calls of modules that only hold others, too.
     computing = ops if not (is_aten := ops["level"] == "aten").any() else ops[is_aten]
+    computing = computing.assign(module=computing["module"].str.replace(_COMPILED, "", regex=True))
+    is_seen = ~computing["op"].str.fullmatch(_DROPOUT)
     lines = ops["source"].dropna().unique()
     devices = () if has_costs(trace) else trace.meta.get("devices") or ()
     return Identity(
-        frozenset(_pairs(computing[computing["phase"] != "backward"], "model", "module")),
+        frozenset(_pairs(computing[is_seen & (computing["phase"] != "backward")], "model", "module")),
         _params(trace.frames.get("modules", MODULES.frame())),
         _kinds(computing),
         frozenset(computing["phase"].unique()) & frozenset(PHASES),

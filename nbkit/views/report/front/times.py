@@ -47,15 +47,23 @@ def times_html(chapter: Chapter) -> str:
     """Writes the phases and the slowest modules of a trace, or its slowest ops where no module ran."""
     trace = chapter.contents.trace
     ops = trace.ops if is_timeline(trace.ops) else computing_ops(trace.ops)
-    whole_us = float(host_ops(ops)["self_time_us"].sum())
+    # opdoctor times the whole step, of which its ops are a part.
+    known = (trace.meta.get("step") or {}).get("phases")
+    by_phase = known or _by_phase(ops)
+    whole_us = float(sum(by_phase.values()))
     if not whole_us:
         return ""
-    return f"<h3>Phases</h3>{_phases(ops, whole_us)}{_slowest(ops, whole_us, chapter.anchor)}"
+    slowest = _slowest(ops, whole_us, chapter.anchor, is_whole=not known)
+    return f"<h3>Phases</h3>{_phases(by_phase, whole_us)}{slowest}"
 
 
-def _phases(ops: pd.DataFrame, whole_us: float) -> str:
+def _by_phase(ops: pd.DataFrame) -> dict[str, float]:
     phases = self_by_phase(ops)
-    rows = [*zip(phases["phase"].astype(str), phases["self_time_us"] / whole_us, strict=True)]
+    return dict(zip(phases["phase"].astype(str), phases["self_time_us"].astype(float), strict=True))
+
+
+def _phases(by_phase: dict[str, float], whole_us: float) -> str:
+    rows = [(phase, time_us / whole_us) for phase, time_us in by_phase.items()]
     colors = [PHASE_COLORS.get(phase, PHASE_COLORS["other"]) for phase, _ in rows]
     parts = "".join(
         f'<span style="width:{share * 100:.2f}%;background:{color}"></span>'
@@ -68,7 +76,7 @@ def _phases(ops: pd.DataFrame, whole_us: float) -> str:
     return f'<div class="nbkit-phases" aria-hidden="true">{parts}</div><ul class="nbkit-phase-keys">{keys}</ul>'
 
 
-def _slowest(ops: pd.DataFrame, whole_us: float, anchor: str) -> str:
+def _slowest(ops: pd.DataFrame, whole_us: float, anchor: str, *, is_whole: bool) -> str:
     modules = ops.dropna(subset="module").reset_index(drop=True)
     by = MODULE if len(modules) else ["op"]
     groups = slowest_groups(modules if len(modules) else computing_ops(ops), by, SLOWEST)
@@ -82,7 +90,7 @@ def _slowest(ops: pd.DataFrame, whole_us: float, anchor: str) -> str:
     times = groups["self_time_us"].tolist()
     rows = [_bar(link, time_us, whole_us, is_timed) for link, time_us in zip(links, times, strict=True)]
     outside_us = whole_us - float(host_ops(modules)["self_time_us"].sum())
-    if len(modules) and outside_us > 0:
+    if len(modules) and outside_us > 0 and is_whole:  # else Python's time in modules is nowhere
         rows.append(_bar(OUTSIDE, outside_us, whole_us, is_timed))
     return f'<h3>{title}</h3><ol class="nbkit-bars">{"".join(rows)}</ol>'
 

@@ -3,7 +3,10 @@
 import re
 
 import pytest
+import torch
+from torch import nn
 
+import nbkit
 from nbkit.findings.finding import Finding, findings_frame
 from nbkit.trace.trace import Trace
 from nbkit.views.panels.panel import Contents
@@ -107,3 +110,37 @@ def test_the_first_screen_says_in_order_what_is_wrong_how_long_it_takes_and_wher
     places = [text.index(part) for part in parts]
     assert places == sorted(places)
     assert "Step time not measured" not in text and "(nbkit.opcheck)" not in text
+
+
+def test_a_finding_stands_once_though_two_traces_counted_it_in_different_steps() -> None:
+    place = {"op_id": 1, "op": "aten.sub.Tensor", "module": None, "phase": "forward", "source": "a.py:7"}
+    found = [Finding("broadcast", "warning", f"It broadcasts{more}", "", **place) for more in ("", " (2 of 2 calls)")]
+    traces = [
+        Trace({**small_trace(name="run").frames, "findings": findings_frame([one])}, {"name": "run"}) for one in found
+    ]
+    (run,) = recorded_steps(chapters([Contents(trace) for trace in traces]))
+    assert [entry.rule for _, entry in worst_findings(run)] == ["broadcast"]
+
+
+def test_phases_and_ops_are_shares_of_the_whole_step_as_in_the_brief_of_opdoctor() -> None:
+    model = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2))
+    optimizer = torch.optim.SGD(model.parameters(), 1e-2, momentum=0.9)
+
+    def step() -> None:
+        optimizer.zero_grad()
+        model(torch.ones(2, 4)).square().mean().backward()
+        optimizer.step()
+
+    doctor = nbkit.opdoctor(warmup=1, repeats=3).run(step)
+    phases = doctor.meta["step"]["phases"]
+    for traces in ([doctor], [doctor, nbkit.optime(repeats=3).run(step)]):
+        text = words(screen(*traces))
+        shown = dict(re.findall(r"(forward|backward|optimizer|other) ([\d.]+) %", text[text.index("Phases") :]))
+        assert list(shown) == list(phases) and "other" in shown
+    (alone,) = [words(screen(doctor))]
+    assert "outside modules" not in alone  # its rows have none of Python's time in modules
+    shown = dict(re.findall(r"(forward|backward|optimizer|other) ([\d.]+) %", alone[alone.index("Phases") :]))
+    whole = sum(phases.values())
+    assert {name: float(share) for name, share in shown.items()} == pytest.approx(
+        {name: 100 * time_us / whole for name, time_us in phases.items()}, abs=0.06
+    )

@@ -108,6 +108,41 @@ def test_a_first_step_in_which_the_optimizer_makes_its_state_is_the_same_step(na
     assert [len(one.chapters) for one in found] == [3]
 
 
+def dropping() -> Callable[[], object]:
+    def block() -> nn.Module:
+        return nn.Sequential(nn.Linear(8, 8), nn.ReLU(), nn.Dropout(0.1), nn.Linear(8, 8), nn.Dropout(0.1))
+
+    model = nn.Sequential(block(), block(), nn.Linear(8, 2)).eval()
+    return torch.no_grad()(lambda: model(torch.ones(2, 8)).argmax(-1))
+
+
+def compiling() -> Callable[[], object]:
+    model = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 1))
+    compiled, optimizer = torch.compile(model, backend="eager"), torch.optim.Adam(model.parameters())
+
+    def step() -> None:
+        optimizer.zero_grad()
+        squared(compiled(torch.ones(2, 4))).backward()
+        optimizer.step()
+
+    step()
+    return step
+
+
+def inferring() -> Callable[[], object]:
+    parts = nn.Conv2d(3, 4, 3, padding=1), nn.BatchNorm2d(4), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(), nn.Linear(64, 2)
+    model = nn.Sequential(*parts).eval()
+    return torch.inference_mode()(lambda: model(torch.ones(2, 3, 8, 8)).argmax(-1).float().mean().item())
+
+
+@pytest.mark.parametrize("make", [dropping, compiling, inferring])
+def test_what_verbs_see_in_different_ways_is_one_step(make: Callable[[], Callable[[], object]]) -> None:
+    step = make()
+    timed = nbkit.optime(repeats=2).run(step)
+    found = runs(timed, recorded(step, "opcheck"), recorded(step, values="stats"), recorded(step, "opcost"))
+    assert [len(one.chapters) for one in found] == [4]
+
+
 def other_steps(model: Net) -> dict[str, Callable[[], object]]:
     return {
         "evaluation": lambda: model(torch.ones(2, 4)),
