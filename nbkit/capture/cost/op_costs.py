@@ -6,7 +6,6 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 from torch._ops import OpOverload
-from torch.utils._python_dispatch import TorchDispatchMode
 
 from nbkit.capture.cost.communication import communication_bytes
 from nbkit.capture.cost.fake.fake_mode import Alike
@@ -98,8 +97,6 @@ class OpRules:
                 elementwise = elementwise(args, kwargs, out)
             except Exception:  # a call of a form that the rule does not know must not end the step
                 elementwise = None
-        elif flops is None and elementwise is None and _is_composite(func):
-            return self._of_parts(func, args, kwargs)
         return flops, elementwise
 
     def _rule(self, func: OpOverload) -> OpRule:
@@ -109,40 +106,6 @@ class OpRules:
         if formula is None:
             formula = rule.flops
         return OpRule(0 if formula is None else formula, 0 if rule.is_nothing() else rule.elementwise)
-
-    def _of_parts(self, func: OpOverload, args: Any, kwargs: Any) -> tuple[int | None, int | None]:
-        """Counts the ops that a composite one is made of; on shapes they may run once more."""
-        try:
-            with Parts(self) as parts:
-                func.decompose(*args, **kwargs)
-        except Exception:  # what the whole op could do, its parts need not
-            return None, None
-        return parts.flops, parts.elementwise
-
-
-def _is_composite(func: OpOverload) -> bool:
-    """Returns whether an op is made of others, of which a mode sees the whole in inference mode alone."""
-    return func.namespace == "aten" and not func._schema.is_mutable and func._can_decompose()
-
-
-class Parts(TorchDispatchMode):
-    """Adds up the FLOPs of the ops that run inside; None if one has no rule."""
-
-    def __init__(self, rules: OpRules) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]
-        self.rules = rules
-        self.flops: int | None = 0
-        self.elementwise: int | None = 0
-
-    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        out = func(*args, **(kwargs or {}))
-        if isinstance(func, OpOverload) and func.namespace != "prim":
-            flops, elementwise = self.rules.count(func, args, kwargs or {}, out)
-            self.flops = None if flops is None or self.flops is None else self.flops + flops
-            self.elementwise = (
-                None if elementwise is None or self.elementwise is None else self.elementwise + elementwise
-            )
-        return out
 
 
 def _called(formula: Callable[..., int], func: OpOverload, args: Any, kwargs: Any) -> int | None:

@@ -229,8 +229,5 @@ def test_what_an_op_writes_and_does_not_return_counts_too():
 
 
 def test_a_call_of_a_form_that_no_rule_knows_has_no_flops():
-    rules, x, ops = OpRules(), torch.ones(2, 3), torch.ops.aten
-    assert rules.count(ops.avg_pool2d.default, (x, None), {}, x) == (0, None)
-    # Its parts do not run: (2, 3) by (2, 3) is no product.
-    assert rules.count(ops.matmul.default, (x, x), {}, x) == (None, None)
-    assert rules.count(ops.matmul.default, (x, x.t()), {}, x @ x.t()) == (2 * 2 * 2 * 3, 0)
+    x = torch.ones(2, 3)
+    assert OpRules().count(torch.ops.aten.avg_pool2d.default, (x, None), {}, x) == (0, None)
