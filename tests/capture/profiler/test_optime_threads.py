@@ -54,6 +54,7 @@ def test_a_profiler_of_the_step_keeps_its_events_and_the_trace_says_so(capfd):
     assert [event.name for event in inner.events()] == ["aten::ones", "aten::empty", "aten::fill_"]
     assert len(trace.ops) == 0
     assert trace.meta["notes"] == [module.TAKEN]
+    assert trace.brief().startswith(f"Not timed: {module.TAKEN}.")
     assert len(timed(lambda: torch.ones(1)).ops) == 4
 
 
