@@ -8,6 +8,7 @@ from types import CodeType
 from typing import Any
 
 import torch
+from torch import nn
 from torch._C._autograd import DeviceType, _KinetoEvent
 from torch._C._profiler import _ExperimentalConfig
 from torch.export.graph_signature import OutputKind
@@ -89,6 +90,15 @@ def is_compile_wrapper(code: CodeType) -> bool:
     In torch 2.6 it has the name of what torch.compiler.disable() puts around one, which has no callback of its own.
     """
     return code.co_name == "compile_wrapper" or (code.co_name == "_fn" and "callback" in code.co_freevars)
+
+
+def original_of(target: Any) -> Any | None:
+    """Returns the module or function that torch.compile was given; null of what is not compiled."""
+    if isinstance(target, nn.Module):
+        inner = dict(target.__dict__.get("_modules", {}).items()).get("_orig_mod")  # of a scripted one it is no dict
+        is_inside = target.__dict__.get("_compiled_call_impl") is not None  # module.compile()
+        return inner if inner is not None else target if is_inside else None
+    return getattr(target, "_torchdynamo_orig_callable", None)
 
 
 def hide_from_compile(code: CodeType, *, with_callees: bool) -> None:

@@ -176,8 +176,7 @@ class CostObserver(Observer):
         return self.sums.is_running() or type(current_node()) is ACCUMULATE
 
     def number_at(self, memory: int) -> int | None:
-        entry = self.storages.known.get(memory)
-        return None if entry is None else entry[1].number
+        return self.storages.number_at(memory)
 
     def after(self, func: OpOverload, args: Any, kwargs: Any, out: Any) -> int:
         self.saved.after(func, args, out)

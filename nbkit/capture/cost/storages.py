@@ -47,6 +47,11 @@ class Storages:
         entry = self.known.get(id(storage))
         return None if entry is None else entry[1]
 
+    def number_at(self, memory: int) -> int | None:
+        """Returns the number of a memory by the id of its storage; None if it was not met."""
+        entry = self.known.get(memory)
+        return None if entry is None else entry[1].number
+
     def of(self, tensor: Tensor) -> Storage | None:
         """Returns the memory of a tensor; None if it was not met, or the tensor's layout has none of its own."""
         try:

@@ -12,15 +12,6 @@ from nbkit.capture.executions.observer import ExecutionObserver
 from nbkit.capture.executions.programs import NodeInterpreter
 
 
-def original_of(target: Any) -> Any | None:
-    """Returns the module or function that torch.compile was given; null of what is not compiled."""
-    if isinstance(target, nn.Module):
-        inner = target.__dict__.get("_modules", {}).get("_orig_mod")
-        is_inside = target.__dict__.get("_compiled_call_impl") is not None  # module.compile()
-        return inner if inner is not None else target if is_inside else None
-    return getattr(target, "_torchdynamo_orig_callable", None)
-
-
 def recompiled(original: Any, observer: ExecutionObserver) -> Callable[..., Any]:
     """Returns a callable that compiles again, for the observer; graphs are numbered as they are first met."""
     if isinstance(original, nn.Module):

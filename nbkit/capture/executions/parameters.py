@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from torch.utils._pytree import tree_leaves, tree_map_only
 
 from nbkit.capture.executions.arrays import Array, array_of
-from nbkit.capture.executions.compiled import original_of
+from nbkit.compat.torch_versions import original_of
 
 Inputs = TypeVar("Inputs")
 

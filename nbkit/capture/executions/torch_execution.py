@@ -13,7 +13,7 @@ from torch.export import ExportedProgram
 from torch.fx import GraphModule
 
 from nbkit.capture.executions.calls import Calls
-from nbkit.capture.executions.compiled import original_of, recompiled
+from nbkit.capture.executions.compiled import recompiled
 from nbkit.capture.executions.gradients import backpropagate
 from nbkit.capture.executions.names import named_inputs, named_outputs
 from nbkit.capture.executions.observer import ExecutionObserver
@@ -21,6 +21,7 @@ from nbkit.capture.executions.programs import RunsProgram, interpret
 from nbkit.capture.executions.rows import completed
 from nbkit.capture.executions.state import LeftAsItWas
 from nbkit.capture.recorder.recorder import Recorder
+from nbkit.compat.torch_versions import original_of
 from nbkit.errors import OptionError, first_line
 from nbkit.schema import OPS
 from nbkit.trace.executions.execution import Collector, Execution

@@ -13,7 +13,7 @@ from nbkit.capture.calibration import peaks_of_most
 from nbkit.capture.frames.build import machine_text, now_text, versions
 from nbkit.capture.profiler.alternatives import measure
 from nbkit.capture.profiler.kineto import KinetoOptions, check_free, device_to_record, event_overhead_us
-from nbkit.capture.profiler.kineto_recording import KinetoRecording, Run
+from nbkit.capture.profiler.kineto_recording import ELSEWHERE, TAKEN, KinetoRecording, Run
 from nbkit.capture.profiler.repeated_runs import repeat_frames
 from nbkit.capture.raw.running import TIMING, check_nesting, running
 from nbkit.capture.recorder.recorder import describe_error
@@ -205,6 +205,8 @@ class optime:  # noqa: N801  a context manager is named like the function it sta
             "repeats": len(self.runs) if self.repeats else 0,
             "notes": notes,
         }
+        if not len(ops) and (lost := [note for note in notes if note in (ELSEWHERE, TAKEN)]):
+            meta["unjudged"] = f"Not timed: {lost[0]}."
         if peaks := peaks_of_most(frames["ops"]):
             meta["measured_device"] = peaks
         self.trace._fill({**frames, "findings": time_findings(frames, self.measure)}, meta)

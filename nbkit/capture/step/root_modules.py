@@ -11,6 +11,7 @@ from torch import nn
 
 from nbkit.capture.raw.source import is_user_frame
 from nbkit.capture.step.module_sizes import ModuleSize, module_sizes
+from nbkit.compat.torch_versions import original_of
 
 
 class Root:
@@ -19,7 +20,8 @@ class Root:
     def __init__(self, module: nn.Module) -> None:
         self.module: Any = ref(module)
         # What torch.compile made has a class of torch's own around the model.
-        self.type = type(dict(module._modules.items()).get("_orig_mod", module)).__name__
+        original = original_of(module)
+        self.type = type(module if original is None else original).__name__
         self.paths: dict[int, str] = {}
         self.scans = 0
         self.sizes: dict[str, ModuleSize] = {}

@@ -77,9 +77,8 @@ def brief_of(trace: Trace) -> Brief:
     own = str(trace.meta.get("verb"))
     was_run = own != "opcost" and any(len(trace.frames.get(name, ())) for name in ("ops", "steps"))
     unseen = [look for look in LOOKS if results[look.verb] is None]
-    nothing: list[Words] = [(look.nothing,) for look in unseen if look.verb == own]
-    if lost := [str(note) for note in trace.meta.get("notes", []) if str(note).startswith("nothing was recorded")]:
-        nothing = [(f"Not timed: {shown(lost[0])}.",)] if nothing else []
+    is_said = bool(trace.meta.get("unjudged"))
+    nothing: list[Words] = [(look.nothing,) for look in unseen if look.verb == own and not is_said]
     return Brief(
         _what_ran(trace),
         facts(trace).incomplete,

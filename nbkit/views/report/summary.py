@@ -8,7 +8,7 @@ import pandas as pd
 from nbkit import units
 from nbkit.analysis.time.compare_times import compare_times
 from nbkit.analysis.time.memory import held_at_peak, memory_peaks
-from nbkit.analysis.time.times import computing_ops, host_ops, slowest_groups
+from nbkit.analysis.time.times import computing_ops, slowest_groups
 from nbkit.trace.trace import Trace
 from nbkit.views.sections.difference import is_different
 from nbkit.views.sections.section import MODULE, module_names
@@ -16,7 +16,7 @@ from nbkit.views.statements.against import against_statements
 from nbkit.views.statements.operators import operator_statements
 from nbkit.views.statements.statement import Link, Statement, Words, op_link
 from nbkit.views.static_html.view import view_of
-from nbkit.views.summary.counting import is_timeline
+from nbkit.views.summary.counting import phases_us
 from nbkit.views.summary.facts import facts
 from nbkit.views.summary.names import shown
 
@@ -59,9 +59,7 @@ def _what_ran(trace: Trace) -> Statement:
 
 
 def _time(trace: Trace) -> Words:
-    ops = trace.ops if is_timeline(trace.ops) else computing_ops(trace.ops)
-    phases = (trace.meta.get("step") or {}).get("phases") or {}
-    whole_us = float(sum(phases.values()) or host_ops(ops)["self_time_us"].sum()) or 1.0
+    whole_us = sum(phases_us(trace).values()) or 1.0
     return _slowest("Ops", slowest_groups(computing_ops(trace.ops), ["op"], SLOWEST), whole_us)
 
 

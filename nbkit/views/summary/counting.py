@@ -2,8 +2,9 @@
 
 import pandas as pd
 
-from nbkit.analysis.time.times import computing_ops, host_ops
+from nbkit.analysis.time.times import computing_ops, host_ops, self_by_phase
 from nbkit.schema import OPS
+from nbkit.trace.trace import Trace
 
 # Levels that only a timeline has; there every row's self time is a piece of the thread's time, Python's included.
 TIMELINE_LEVELS = ("range", "module")
@@ -24,3 +25,11 @@ def counted_ops(ops: pd.DataFrame) -> tuple[pd.DataFrame, str]:
 def is_timeline(ops: pd.DataFrame) -> bool:
     """Tells whether the ops come from a profiler's timeline, with modules and named ranges as rows."""
     return bool(OPS.check(ops)["level"].isin(TIMELINE_LEVELS).any())
+
+
+def phases_us(trace: Trace) -> dict[str, float]:
+    """Returns the time of each phase: opdoctor knows that of the whole step, of which its ops are a part."""
+    if known := (trace.meta.get("step") or {}).get("phases"):
+        return dict(known)
+    phases = self_by_phase(trace.ops if is_timeline(trace.ops) else computing_ops(trace.ops))
+    return dict(zip(phases["phase"].astype(str), phases["self_time_us"].astype(float), strict=True))

@@ -292,8 +292,7 @@ def test_the_peak_is_that_of_torchs_profiler_each_time():
     x, y = torch.randn(12, 8, 32), torch.randint(0, 7, (96,))
 
     def step():
-        for parameter in parameters:
-            parameter.grad = None
+        fresh()
         optimizer = torch.optim.Adam(parameters)
         torch.nn.functional.cross_entropy(head(gru(x)[0]).view(96, 7), y).backward()
         optimizer.step()

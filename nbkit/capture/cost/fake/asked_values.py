@@ -83,11 +83,10 @@ class AskedValues:
                 self._add(Call(pattern, tuple(places)))
                 return
         pattern, places = self._pattern(func, args, kwargs, out, flops)
+        is_needed = bool(pattern.written) or any(pattern.made)
         if patterns is not None and NO_MEMORY not in places:
-            patterns[tuple([view is None for view in pattern.made])] = (
-                pattern if pattern.written or any(pattern.made) else NOTHING
-            )
-        if pattern.written or any(pattern.made):
+            patterns[tuple([view is None for view in pattern.made])] = pattern if is_needed else NOTHING
+        if is_needed:
             self._add(Call(pattern, tuple(places)))
 
     def _pattern(self, func: OpOverload, args: Any, kwargs: Any, out: Any, flops: int) -> tuple[Pattern, list[int]]:

@@ -34,8 +34,8 @@ def first_screen(steps: Sequence[RecordedStep], chapters: Sequence[Chapter]) -> 
 def _block(step: RecordedStep, title: str, contents: str) -> str:
     head = f"<h2>{escape(title)}</h2>" if title else ""
     # A timeline has the time of Python and of modules, too.
-    timed = sorted(step.timed, key=lambda chapter: not is_timeline(chapter.contents.trace.ops))
-    times = "".join(map(times_html, timed[:1]))
+    timed = sorted(step.timed, key=lambda chapter: not is_timeline(chapter.contents.trace.ops))[:1]
+    times = "".join(map(times_html, timed))
     return (
         f"<section>{head}{_about(step)}{_verdict(step)}{_step_times(step)}{_chips(step)}{contents}"
         f"{_answers(step)}{times}</section>"

@@ -5,13 +5,13 @@ from html import escape
 import pandas as pd
 
 from nbkit import units
-from nbkit.analysis.time.times import computing_ops, host_ops, self_by_phase, slowest_groups
+from nbkit.analysis.time.times import computing_ops, host_ops, slowest_groups
 from nbkit.schema import TIMINGS
 from nbkit.trace.trace import Trace
 from nbkit.views.report.chapter import Chapter
 from nbkit.views.sections.section import MODULE, module_names
 from nbkit.views.statements.statement import op_link, words_html
-from nbkit.views.summary.counting import is_timeline
+from nbkit.views.summary.counting import is_timeline, phases_us
 from nbkit.views.summary.facts import PHASE_COLORS
 from nbkit.views.summary.names import OUTSIDE, shown
 
@@ -47,19 +47,12 @@ def times_html(chapter: Chapter) -> str:
     """Writes the phases and the slowest modules of a trace, or its slowest ops where no module ran."""
     trace = chapter.contents.trace
     ops = trace.ops if is_timeline(trace.ops) else computing_ops(trace.ops)
-    # opdoctor times the whole step, of which its ops are a part.
-    known = (trace.meta.get("step") or {}).get("phases")
-    by_phase = known or _by_phase(ops)
+    by_phase = phases_us(trace)
     whole_us = float(sum(by_phase.values()))
     if not whole_us:
         return ""
-    slowest = _slowest(ops, whole_us, chapter.anchor, is_whole=not known)
+    slowest = _slowest(ops, whole_us, chapter.anchor, is_whole="step" not in trace.meta)
     return f"<h3>Phases</h3>{_phases(by_phase, whole_us)}{slowest}"
-
-
-def _by_phase(ops: pd.DataFrame) -> dict[str, float]:
-    phases = self_by_phase(ops)
-    return dict(zip(phases["phase"].astype(str), phases["self_time_us"].astype(float), strict=True))
 
 
 def _phases(by_phase: dict[str, float], whole_us: float) -> str:

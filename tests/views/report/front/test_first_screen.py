@@ -137,7 +137,7 @@ def test_phases_and_ops_are_shares_of_the_whole_step_as_in_the_brief_of_opdoctor
         text = words(screen(*traces))
         shown = dict(re.findall(r"(forward|backward|optimizer|other) ([\d.]+) %", text[text.index("Phases") :]))
         assert list(shown) == list(phases) and "other" in shown
-    (alone,) = [words(screen(doctor))]
+    alone = words(screen(doctor))
     assert "outside modules" not in alone  # its rows have none of Python's time in modules
     shown = dict(re.findall(r"(forward|backward|optimizer|other) ([\d.]+) %", alone[alone.index("Phases") :]))
     whole = sum(phases.values())
