@@ -7,18 +7,17 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from nbkit.capture.cost.op_costs import OpCost
+from nbkit.capture.cost.op_costs import OpCost, OpCosts
 from nbkit.capture.cost.saved_tensors import Saved
 from nbkit.capture.cost.storages import BUFFER, PARAMETER, Storages
 from nbkit.capture.frames.tensor_rows import sizes_text
 from nbkit.schema import COSTS, MEMORY, SAVED, STORAGES, TEXT
 
 
-def costs_frame(rows: Sequence[OpCost], ops: pd.DataFrame, op_ids: np.ndarray) -> pd.DataFrame:
+def costs_frame(counted: OpCosts, ops: pd.DataFrame, op_ids: np.ndarray) -> pd.DataFrame:
     """Returns the frame `costs`; rows of ops that the filters left out are dropped."""
-    noted = pd.DataFrame(rows, columns=OpCost._fields)
-    ids = op_ids[noted.pop("slot").to_numpy(np.int64)] if len(noted) else np.zeros(0, np.int64)
-    noted = noted[ids >= 0]
+    ids = op_ids[np.array(counted.slots, np.int64)]
+    noted = pd.DataFrame(counted.costs, columns=OpCost._fields)[ids >= 0]
     of_ops = ops.iloc[ids[ids >= 0]]
     flops = noted["flops"].astype("Int64")
     moved = (noted["read_bytes"] + noted["written_bytes"]).to_numpy(np.float64)

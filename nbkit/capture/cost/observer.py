@@ -96,7 +96,7 @@ class CostObserver(Observer):
         self.storages = Storages(self._place)
         self.saved = SavedTensors(self.storages, self._drop, self._meet)
         self.costs = OpCosts()
-        self.step = self.step_type(self, self.conditions.stand_in, self.way)
+        self.step = self.step_type(self, self.conditions.stand_in, self.storages.number_at, self.way)
         self.storages.on_gone = self.step.asked.gone
         self.sums = EngineSums()
         self.kept = LeftAsItWas(self.step.faked, self._note_state)
@@ -171,22 +171,28 @@ class CostObserver(Observer):
         if is_sum or (func in INTO_ZEROS and _is_of_formula()):
             self.storages.merge(args[0])
 
+    def takes_out(self, func: OpOverload, args: Any) -> bool:
+        if id(args[0]) != self.saved.unpacked:
+            return False
+        self.storages.settle_merge()
+        self.saved.before(func, args, ())
+        self.saved.after(func, args, None)
+        return True
+
     def _is_of_engine(self) -> bool:
         """Returns whether autograd itself runs the op that is running, between its nodes or to add to a gradient."""
         return self.sums.is_running() or type(current_node()) is ACCUMULATE
-
-    def number_at(self, memory: int) -> int | None:
-        return self.storages.number_at(memory)
 
     def after(self, func: OpOverload, args: Any, kwargs: Any, out: Any) -> int:
         self.saved.after(func, args, out)
         self._note_made(out)
         # Autograd computes gradients with its recording off, unless these are to have gradients themselves.
+        place = self._place()
         if torch.is_grad_enabled() and torch._C._current_graph_task_id() != -1:
-            self.recomputed.add(self._place())
+            self.recomputed.add(place)
         into_zeros = func in INTO_ZEROS and _is_of_formula()
-        self.costs.note(self._place(), func, args, kwargs, out, is_in_place=into_zeros, alike=self.step.alike)
-        return self.costs.rows[-1].flops or 0
+        self.costs.note(place, func, args, kwargs, out, is_in_place=into_zeros, alike=self.step.alike)
+        return self.costs.costs[-1].flops or 0
 
     def _note_made(self, out: Any) -> None:
         if isinstance(out, Tensor):
@@ -209,7 +215,7 @@ class CostObserver(Observer):
     def frames(self, trace: Trace, ops: pd.DataFrame, op_ids: np.ndarray) -> tuple[Frames, Meta]:
         self._note_models()
         self.recomputed = {int(op_ids[slot]) for slot in self.recomputed if slot < len(op_ids)}
-        costs = costs_frame(self.costs.rows, ops, op_ids)
+        costs = costs_frame(self.costs, ops, op_ids)
         frames = {
             "costs": costs if self.device is None else _timed(costs, self.device),
             **memory_frames(self.storages, ops, op_ids),

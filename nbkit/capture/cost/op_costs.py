@@ -16,7 +16,6 @@ from nbkit.flops import formulas, rule_of
 class OpCost(NamedTuple):
     """Holds what one call costs; FLOPs are null where no rule tells."""
 
-    slot: int
     dtype: torch.dtype | None
     flops: int | None
     elementwise_flops: int | None
@@ -33,10 +32,11 @@ class OpRule(NamedTuple):
 
 
 class OpCosts:
-    """Keeps the costs of a step's ops in their order."""
+    """Keeps the costs of a step's ops in their order, and the slot of each."""
 
     def __init__(self) -> None:
-        self.rows: list[OpCost] = []
+        self.slots: list[int] = []
+        self.costs: list[OpCost] = []
         self.rules = OpRules()
         self.without_rule: dict[str, int] = {}
         self.traffic = Traffic()
@@ -63,14 +63,15 @@ class OpCosts:
                 alike.costs[is_in_place] = known
         if known.flops is None:
             self.without_rule[str(func)] = self.without_rule.get(str(func), 0) + 1
-        self.rows.append(OpCost(slot, *known[1:]))
+        self.slots.append(slot)
+        self.costs.append(known)
 
     def _cost(self, func: OpOverload, args: Any, kwargs: Any, out: Any, is_in_place: bool) -> OpCost:
         flops, elementwise = self.rules.count(func, args, kwargs, out)
         read, written = self.traffic.bytes_of(func, args, kwargs, out, is_in_place)
         sent = communication_bytes(func, args, kwargs, out)
         dtype = _compute_dtype(args, out)
-        return OpCost(-1, dtype, flops, elementwise, read, written, sent)
+        return OpCost(dtype, flops, elementwise, read, written, sent)
 
     def unknown(self) -> dict[str, int]:
         """Returns the ops that have no rule for their FLOPs, with their calls."""

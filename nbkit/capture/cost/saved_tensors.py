@@ -8,10 +8,11 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 from torch._ops import OpOverload
-from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
+from torch._subclasses.fake_tensor import FakeTensor
 from torch.autograd.graph import saved_tensors_hooks
 from torch.nn import Parameter
 
+from nbkit.capture.cost.fake.fake_mode import FakeMode
 from nbkit.capture.cost.storages import ACTIVATION, BEFORE, TEMPORARY, Storage, Storages
 from nbkit.capture.raw.patching import Patch
 from nbkit.capture.replay.isolated import isolated
@@ -40,13 +41,8 @@ class WithoutHistory(NamedTuple):
     """Holds the memory of a fake tensor, and what makes another one of it: that costs less than an op."""
 
     memory: Tensor
-    mode: FakeTensorMode
+    mode: FakeMode
     device: torch.device
-
-    def made(self) -> Tensor:
-        """Returns a fake tensor of this memory."""
-        with torch._C.DisableTorchFunction():
-            return FakeTensor(self.mode, self.memory, self.device)
 
 
 class SavedTensors:
@@ -146,13 +142,13 @@ class SavedTensors:
         return saved
 
     def _unpack(self, kept: Tensor | WithoutHistory) -> Tensor:
-        tensor = kept.made() if isinstance(kept, WithoutHistory) else kept
+        tensor = kept.mode.on(kept.memory, kept.device) if isinstance(kept, WithoutHistory) else kept
         self.unpacked = id(tensor)
         return tensor
 
 
 def _without_history(tensor: Tensor) -> Tensor | WithoutHistory:
-    if type(tensor) is not FakeTensor:
+    if type(tensor) is not FakeTensor or type(tensor.fake_mode) is not FakeMode:
         with isolated():
             return tensor.detach()
     with torch._C.DisableTorchFunction(), torch._C._DisableTorchDispatch(), torch.no_grad():

@@ -11,6 +11,7 @@ from torch import Tensor, UntypedStorage
 from nbkit.schema.cost import STORAGE_KINDS
 
 PARAMETER, BUFFER, INPUT, STATE, GRADIENT, GATHERED, ACTIVATION, TEMPORARY = STORAGE_KINDS
+NO_MEMORY = -1  # the number of what was not met, or has no memory of its own
 BEFORE = -1  # the place of what was there when the recording began
 
 
@@ -47,10 +48,10 @@ class Storages:
         entry = self.known.get(id(storage))
         return None if entry is None else entry[1]
 
-    def number_at(self, memory: int) -> int | None:
-        """Returns the number of a memory by the id of its storage; None if it was not met."""
+    def number_at(self, memory: int) -> int:
+        """Returns the number of a memory by the id of its storage; NO_MEMORY if it was not met."""
         entry = self.known.get(memory)
-        return None if entry is None else entry[1].number
+        return NO_MEMORY if entry is None else entry[1].number
 
     def of(self, tensor: Tensor) -> Storage | None:
         """Returns the memory of a tensor; None if it was not met, or the tensor's layout has none of its own."""

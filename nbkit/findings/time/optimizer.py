@@ -31,7 +31,8 @@ def single_tensor_optimizers(step: TimedStep) -> list[Finding]:
         rows = np.flatnonzero(step.names == name)
         inside = step.below(rows)
         ops, time_us = int((step.is_outer & inside).sum()), float(step.total_us[rows].sum())
-        many = ops / len(rows) >= MANY_OPS and not (is_grouped & inside).any()
+        is_loop = not (is_grouped & inside).any()
+        many = is_loop and ops / len(rows) >= MANY_OPS
         passes = kind in FUSED and ops > len(rows) and not any("_fused_" in name for name in _names(step, inside))
         if not (many or passes) or not step.is_much(time_us, LEAST_SHARE if many else LARGE_SHARE):
             continue
@@ -39,7 +40,7 @@ def single_tensor_optimizers(step: TimedStep) -> list[Finding]:
         if (saved := step.saved(gain, time_us)) is None:
             continue
         steps = "1 step" if len(rows) == 1 else f"{len(rows):,} steps"
-        does = "updates one parameter at a time" if many else "goes over its parameters in several passes"
+        does = "updates one parameter at a time" if is_loop else "goes over its parameters in several passes"
         message = f"{kind} {does}: {ops:,} ops in {steps}, {step.share(time_us)}{saved}"
         how = "fused=True): one call updates" if kind in FUSED else "foreach=True): one call of each kind updates"
         advice = f"Use {kind}(..., {how} many parameters."

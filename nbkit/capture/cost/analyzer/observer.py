@@ -59,9 +59,9 @@ class NodeObserver(CostObserver):
     def after(self, func: OpOverload, args: Any, kwargs: Any, out: Any) -> int:
         flops = super().after(func, args, kwargs, out)
         if not self.sums.is_running():
-            noted = self.costs.rows[-1]
             by_rule = self.options["convention"] == "analyzer"
-            self.counted.append((noted.slot, analyzer_flops(func, args, kwargs, out) if by_rule else noted.flops))
+            counted = analyzer_flops(func, args, kwargs, out) if by_rule else self.costs.costs[-1].flops
+            self.counted.append((self.place(), counted))
         return flops
 
     def frames(self, trace: Trace, ops: pd.DataFrame, op_ids: np.ndarray) -> tuple[Frames, Meta]:

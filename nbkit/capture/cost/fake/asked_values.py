@@ -12,6 +12,7 @@ from torch._subclasses.fake_tensor import FakeTensor
 
 from nbkit.capture.cost.fake.fake_mode import Alike
 from nbkit.capture.cost.fake.known_values import RUN_UNASKED, repeated
+from nbkit.capture.cost.storages import NO_MEMORY
 from nbkit.capture.cost.fake.noted_calls import Call, Pattern, View, memory_of, numbers, written_places
 from nbkit.capture.replay.copies import tensors_in
 from nbkit.capture.replay.isolated import isolated
@@ -22,7 +23,6 @@ WAYS = ("auto", "run", "bound")
 MOST_FLOPS, MOST_BYTES = 10**11, 1 << 30
 # A real tensor that a constant was made of is gone at once: it is copied.
 MOST_CONSTANT = 1 << 16
-NO_MEMORY = -1
 NOTHING = object()  # in place of the pattern of calls that make and write nothing
 CLONE = torch.ops.aten.clone.default
 
@@ -30,12 +30,12 @@ CLONE = torch.ops.aten.clone.default
 class AskedValues:
     """Notes the ops of a step, and runs on copies those that lead to values that are asked for.
 
-    `number_at` returns the number of a memory, by the id of its storage, which no other has; null where it is not met.
+    `number_at` returns the number of a memory, by the id of its storage, which no other has; NO_MEMORY where it is not met.
     With "run" each op runs at once, with "bound" only what follows from no tensor from outside and from no draw. Real
     tensors, and torch's random state, stay as they are.
     """
 
-    def __init__(self, number_at: Callable[[int], int | None], way: Values) -> None:
+    def __init__(self, number_at: Callable[[int], int], way: Values) -> None:
         self.number_at, self.way = number_at, way
         self.calls: list[Call] = []
         self.is_done = bytearray()
@@ -74,8 +74,8 @@ class AskedValues:
         patterns = None if alike is None else alike.patterns
         if patterns:  # results of the first such call had memories of their own
             outs = (out,) if type(out) is FakeTensor else (*tensors_in(out),)
-            places = [self._number(memory) for memory in memories]
-            places += [self._number(id(tensor.untyped_storage())) for tensor in outs]
+            places = [self.number_at(memory) for memory in memories]
+            places += [self.number_at(id(tensor.untyped_storage())) for tensor in outs]
             pattern = patterns.get(tuple([number in self.known for number in places[len(memories) :]]))
             if pattern is NOTHING:
                 return
@@ -268,16 +268,12 @@ class AskedValues:
                 self.memories[number] = view.filled(real if is_same else repeated(real.detach(), view.shape))
         return self.memories[number]
 
-    def _number(self, memory: int) -> int:
-        number = self.number_at(memory)
-        return NO_MEMORY if number is None else number
-
     def _view(self, tensor: Tensor) -> View:
         try:
             memory = tensor.untyped_storage()
         except (RuntimeError, NotImplementedError):  # a layout without a memory of its own
             memory = None
-        number = NO_MEMORY if memory is None else self._number(id(memory))
+        number = NO_MEMORY if memory is None else self.number_at(id(memory))
         if memory is None or number == NO_MEMORY:
             return View(NO_MEMORY, 0, tensor.dtype, tensor.shape, (), 0)
         layout = number, memory.nbytes(), tensor.dtype, tensor.shape, tensor.stride(), int(tensor.storage_offset())

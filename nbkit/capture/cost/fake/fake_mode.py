@@ -103,24 +103,39 @@ class FakeMode(FakeTensorMode):
             memory = torch.empty_strided(like.shape, like.stride, dtype=like.dtype, device=META)
             if func.is_view:
                 memory.set_(args[info.view_idx].untyped_storage(), like.storage_offset, like.shape, like.stride)
-            attributes = self.attributes.get(like.device)
-            if attributes is None:
-                first = FakeTensor(self, memory, like.device)
-                self.attributes[like.device] = dict(vars(first))
-                return first
-            fake = Tensor._make_subclass(
-                FakeTensor, memory, False, dispatch_device=True, device_for_backend_keys=like.device
-            )
-            self.guard(fake)
-        own = vars(fake)
-        own.update(attributes)
+            fake = self._on(memory, like.device)
         code = self.codes.get(id(info))
         if code is None:
             noted = self._noted(fake)
             assert noted is not None  # it is strided
             self.codes[id(info)] = noted[2]
         else:
-            own[NOTED] = id(memory.untyped_storage()), like.shape, code
+            vars(fake)[NOTED] = id(memory.untyped_storage()), like.shape, code
+        return fake
+
+    def another(self, fake: FakeTensor) -> FakeTensor:
+        """Returns a new fake tensor that is the same, without its history."""
+        new = self.on(fake, fake.fake_device)
+        if (noted := fake.__dict__.get(NOTED)) is not None:
+            vars(new)[NOTED] = noted
+        return new
+
+    def on(self, memory: Tensor, device: torch.device) -> FakeTensor:
+        """Returns a new fake tensor on the memory, and of the layout, of one without values."""
+        with torch._C.DisableTorchFunction(), torch._C._DisableTorchDispatch():
+            return self._on(memory, device)
+
+    def _on(self, memory: Tensor, device: torch.device) -> FakeTensor:
+        attributes = self.attributes.get(device)
+        if attributes is None:
+            first = FakeTensor(self, memory, device)
+            self.attributes[device] = dict(vars(first))
+            return first
+        fake: FakeTensor = Tensor._make_subclass(
+            FakeTensor, memory, False, dispatch_device=True, device_for_backend_keys=device
+        )
+        self.guard(fake)
+        vars(fake).update(attributes)
         return fake
 
     def _short(self, func: Any, args: Any, kwargs: Any, memories: list[int]) -> tuple[Any, ...] | None:

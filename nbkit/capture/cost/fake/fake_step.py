@@ -38,6 +38,7 @@ from nbkit.capture.raw.step_mode import StepMode
 from nbkit.errors import CostError
 
 # torch raises these where a result, or its shape, depends on values.
+DETACH = torch.ops.aten.detach.default
 LIFT = torch.ops.aten.lift_fresh.default  # takes the real tensor that torch.tensor() makes
 NEEDS_VALUES = (DataDependentOutputException, DynamicOutputShapeException)
 COMPRESSED = (torch.sparse_csr, torch.sparse_csc, torch.sparse_bsr, torch.sparse_bsc)
@@ -53,11 +54,11 @@ class Watcher(Protocol):
     def before(self, func: OpOverload, args: Any) -> None:
         """Is told of an op that is about to run."""
 
+    def takes_out(self, func: OpOverload, args: Any) -> bool:
+        """Returns whether torch runs a detach to take a saved tensor out, which is no op of the step; notes it if so."""
+
     def after(self, func: OpOverload, args: Any, kwargs: Any, out: Any) -> int:
         """Is told of an op that has run, and returns its FLOPs as far as they are known."""
-
-    def number_at(self, memory: int) -> int | None:
-        """Returns the number of a memory, by the id of its storage; null where it is not met."""
 
     def is_in_optimizer(self) -> bool:
         """Returns whether an optimizer is stepping."""
@@ -74,7 +75,13 @@ class FakeStep(StepMode):
     the real one; None, if it stays as it is.
     """
 
-    def __init__(self, watcher: Watcher, stand_in: Callable[[Tensor], Any], way: Values = "auto") -> None:
+    def __init__(
+        self,
+        watcher: Watcher,
+        stand_in: Callable[[Tensor], Any],
+        number_at: Callable[[int], int],
+        way: Values = "auto",
+    ) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self.fake = FakeMode()
         self.watcher, self.stand_in = watcher, stand_in
@@ -82,7 +89,7 @@ class FakeStep(StepMode):
         # What calls like the running op's have in common, null if it was unusual, and the ids of the memories it took.
         self.alike: Alike | None = None
         self.memories: list[int] = []
-        self.asked = AskedValues(watcher.number_at, way)
+        self.asked = AskedValues(number_at, way)
         self.asking = Asking(watcher, self.asked)
         self.values = self.asking.values
         self.uncompiled, self.workspaces = Uncompiled(), Workspaces()
@@ -154,6 +161,10 @@ class FakeStep(StepMode):
             if func is LIFT and type(args[0]) is not FakeTensor and args[0] not in self.fakes:
                 self._take(args[0])
             args, kwargs = self._faked(args), self._faked(kwargs)
+            if func is DETACH and not self.real and args[0].fake_mode is self.fake and self.watcher.takes_out(func, args):
+                out = self.fake.another(args[0])
+                self.values.run(func, args, kwargs, out)
+                return out
             self.watcher.before(func, args)
             self.alike = None
             out = self._run(func, args, kwargs)

@@ -148,8 +148,8 @@ class _Watcher:
     def after(self, func: Any, args: Any, kwargs: Any, out: Any) -> int:
         return 0
 
-    def number_at(self, memory: int) -> int | None:
-        return None
+    def takes_out(self, func: Any, args: Any) -> bool:
+        return False
 
     def is_in_optimizer(self) -> bool:
         return True
