@@ -12,8 +12,8 @@ from torch._subclasses.fake_tensor import FakeTensor
 
 from nbkit.capture.cost.fake.fake_mode import Alike
 from nbkit.capture.cost.fake.known_values import RUN_UNASKED, repeated
-from nbkit.capture.cost.storages import NO_MEMORY
 from nbkit.capture.cost.fake.noted_calls import Call, Pattern, View, memory_of, numbers, written_places
+from nbkit.capture.cost.storages import NO_MEMORY
 from nbkit.capture.replay.copies import tensors_in
 from nbkit.capture.replay.isolated import isolated
 
@@ -30,7 +30,7 @@ CLONE = torch.ops.aten.clone.default
 class AskedValues:
     """Notes the ops of a step, and runs on copies those that lead to values that are asked for.
 
-    `number_at` returns the number of a memory, by the id of its storage, which no other has; NO_MEMORY where it is not met.
+    `number_at` returns the number of a memory, by the id of its storage, which no other has, or NO_MEMORY.
     With "run" each op runs at once, with "bound" only what follows from no tensor from outside and from no draw. Real
     tensors, and torch's random state, stay as they are.
     """

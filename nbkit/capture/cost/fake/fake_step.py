@@ -55,7 +55,7 @@ class Watcher(Protocol):
         """Is told of an op that is about to run."""
 
     def takes_out(self, func: OpOverload, args: Any) -> bool:
-        """Returns whether torch runs a detach to take a saved tensor out, which is no op of the step; notes it if so."""
+        """Returns whether torch runs a detach to take a saved tensor out; it is no op of the step, and is noted so."""
 
     def after(self, func: OpOverload, args: Any, kwargs: Any, out: Any) -> int:
         """Is told of an op that has run, and returns its FLOPs as far as they are known."""
@@ -161,7 +161,7 @@ class FakeStep(StepMode):
             if func is LIFT and type(args[0]) is not FakeTensor and args[0] not in self.fakes:
                 self._take(args[0])
             args, kwargs = self._faked(args), self._faked(kwargs)
-            if func is DETACH and not self.real and args[0].fake_mode is self.fake and self.watcher.takes_out(func, args):
+            if func is DETACH and self._is_own(args[0]) and self.watcher.takes_out(func, args):
                 out = self.fake.another(args[0])
                 self.values.run(func, args, kwargs, out)
                 return out
@@ -175,6 +175,9 @@ class FakeStep(StepMode):
             return self._returned(out) if self.real else out
         finally:
             self.real = outer
+
+    def _is_own(self, tensor: Any) -> bool:
+        return not self.real and type(tensor) is FakeTensor and tensor.fake_mode is self.fake
 
     def _passed(self, func: Any, args: Any, kwargs: Any) -> Any:
         if not isinstance(func, HigherOrderOperator):
