@@ -32,8 +32,8 @@ OPS = table(
     (
         "start_us",
         "float64",
-        "start on the host clock, microseconds since the recording began; of a repeated step where it starts if every "
-        "call takes its median time",
+        "start on the host clock, microseconds since the recording began, without those in which nbkit read values; "
+        "of a repeated step where it starts if every call takes its median time",
     ),
     (
         "total_time_us",

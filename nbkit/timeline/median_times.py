@@ -20,11 +20,12 @@ CLOCK_US = 1e-3
 MOST_DELAYS = 0.05
 
 
-def at_median_times(ops: pd.DataFrame, medians: pd.DataFrame) -> pd.DataFrame:
+def at_median_times(ops: pd.DataFrame, medians: pd.DataFrame, between: Floats | None = None) -> pd.DataFrame:
     """Returns `ops` in their order and nesting, with the times of `medians`: a row per op with columns as in `ops`.
 
-    Calls begin in the order of the run that `ops` is of. Gaps between calls are their caller's self time, and shrink or
-    grow with it. Work on a device begins no earlier than its launch, and after what its stream does before.
+    Calls begin in the order of the run that `ops` is of. Gaps between calls are their caller's self time, and
+    shrink or grow with it; one before a call at the top, as its factor in `between` says. Work on a device begins
+    no earlier than its launch, and after what its stream does before.
     """
     nest = _Nest(ops)
     own, own_device, whole = (
@@ -35,7 +36,7 @@ def at_median_times(ops: pd.DataFrame, medians: pd.DataFrame) -> pd.DataFrame:
     device = subtree_sums(nest.parent, nest.levels, np.where(nest.is_kernel, 0.0, np.nan_to_num(own_device)))
     known = ops["total_device_time_us"].notna().to_numpy(bool)
     return ops.assign(
-        start_us=_starts(nest, own, total),
+        start_us=_starts(nest, own, total, between),
         total_time_us=total,
         self_time_us=own,
         total_device_time_us=np.where(known, np.where(nest.is_kernel, total, device), np.nan),
@@ -90,9 +91,19 @@ def _inside(nest: _Nest, values: Floats, counts: Flags) -> Floats:
     return sums
 
 
-def _starts(nest: _Nest, own: Floats, total: Floats) -> Floats:
+def gaps_us(ops: pd.DataFrame) -> Floats:
+    """Returns the time before each call at the top of the main thread in which no call ran; 0 for all others."""
+    nest = _Nest(ops)
+    tops = np.flatnonzero(nest.is_main & ~nest.is_nested)
+    tops = tops[np.argsort(nest.begin[tops], kind="stable")]
+    gaps = np.zeros(len(ops))
+    gaps[tops] = np.maximum(nest.begin[tops] - np.append(0.0, nest.end[tops])[:-1], 0.0)
+    return gaps
+
+
+def _starts(nest: _Nest, own: Floats, total: Floats, between: Floats | None) -> Floats:
     """Returns when each call begins: those of the main thread first, which tell where all others lie."""
-    offset = _offsets(nest, own, total)
+    offset = _offsets(nest, own, total, between)
     start = np.zeros(len(own) + 1)  # the last one is where the parent of calls at the top begins
     within = np.where(nest.is_nested, nest.parent, -1)
 
@@ -113,7 +124,7 @@ def _starts(nest: _Nest, own: Floats, total: Floats) -> Floats:
     return start[:-1]
 
 
-def _offsets(nest: _Nest, own: Floats, total: Floats) -> Floats:
+def _offsets(nest: _Nest, own: Floats, total: Floats, between: Floats | None) -> Floats:
     """Returns how long after its caller each call begins; at the top, after the recording."""
     known = nest.own > 0
     ratio = np.append(np.where(known, own / np.where(known, nest.own, 1.0), 1.0), 1.0)
@@ -123,7 +134,10 @@ def _offsets(nest: _Nest, own: Floats, total: Floats) -> Floats:
     is_first = np.append(True, key[order[1:]] != key[order[:-1]])
     callers = np.append(nest.begin, 0.0)[holder[order]]
     gap = nest.begin[order] - np.where(is_first, callers, np.append(0.0, nest.end[order[:-1]]))
-    gap = np.where(gap > 0, gap * ratio[holder[order]], gap)
+    factor = ratio[holder[order]]
+    if between is not None:
+        factor = np.where(holder[order] < 0, between[order], factor)
+    gap = np.where(gap > 0, gap * factor, gap)
     ends = np.cumsum(gap + total[order])
     before = np.append(0.0, ends[:-1])[np.maximum.accumulate(np.where(is_first, np.arange(len(order)), 0))]
     offset = np.empty(len(order))

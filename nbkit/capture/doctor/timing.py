@@ -20,7 +20,7 @@ from nbkit.findings.time.rules import time_findings
 from nbkit.flops import call_flops, formulas
 from nbkit.schema import FINDINGS, TIMINGS
 from nbkit.schema.findings import MOST_OPS
-from nbkit.timeline.median_times import at_median_times, moved
+from nbkit.timeline.median_times import at_median_times, gaps_us, moved
 from nbkit.trace.trace import Trace
 
 PHASES = ("forward", "backward", "optimizer", "other")
@@ -138,8 +138,7 @@ def times_of(timed: Trace) -> dict[str, Any]:
     ops = timed.ops
     if not len(ops):
         return {}
-    host = ops[ops["level"] != "kernel"]  # kernels run at the same time, in a device's
-    phases = host["self_time_us"].groupby(host["phase"], sort=False).sum()
+    host, phases = _host(ops), _phases(ops)
     shares = {
         "phases": {phase: float(phases[phase]) for phase in PHASES if phases.get(phase)},
         "slowest_op": _most(host[host["level"] == "aten"], "op"),
@@ -150,6 +149,15 @@ def times_of(timed: Trace) -> dict[str, Any]:
     whole = timed.timings.iloc[0]
     spread = {"iqr_us": float(whole["iqr_us"]), "runs": int(whole["repeats"])}
     return {"time_us": float(whole["median_us"]), **spread, **shares}
+
+
+def _host(ops: pd.DataFrame) -> pd.DataFrame:
+    return ops[ops["level"] != "kernel"]  # kernels run at the same time, in a device's
+
+
+def _phases(ops: pd.DataFrame) -> pd.Series:
+    host = _host(ops)
+    return host["self_time_us"].groupby(host["phase"], sort=False).sum()
 
 
 def _most(ops: pd.DataFrame, column: str | list[str]) -> tuple[str, float] | None:
@@ -173,26 +181,31 @@ def with_times(frames: Frames, timed: Trace) -> tuple[Frames, list[str]]:
     both = _calls(ops).merge(_calls(timed.ops), on=["op", "calls", "nth"], suffixes=("", "_timed"))
     known = both[["op_id", "op_id_timed"]].merge(timings.rename(columns={"op_id": "op_id_timed"}), on="op_id_timed")
     known = TIMINGS.frame(dict(known.sort_values("op_id")[TIMINGS.names]))
-    medians, others = _medians(ops, known, float(timings["median_us"].iloc[0]))
-    made = at_median_times(ops, medians)
+    medians, others, between = _medians(ops, known, _phases(timed.ops))
+    made = at_median_times(ops, medians, between)
     time_us = moved(frames["memory"]["time_us"].to_numpy(np.float64), ops, made)
     frames = {**frames, "ops": made, "timings": known, "memory": frames["memory"].assign(time_us=time_us)}
     return frames, [OTHERS.format(calls=units.counted(others, "call"))] if others else []
 
 
-def _medians(ops: pd.DataFrame, known: pd.DataFrame, step_us: float) -> tuple[pd.DataFrame, int]:
-    """Returns times of ops that add up to at most the step's where calls allow, and how many are of no timed call."""
+def _medians(ops: pd.DataFrame, known: pd.DataFrame, phases: pd.Series) -> tuple[pd.DataFrame, int, np.ndarray]:
+    """Returns times of ops that, with what is between them, add up in each phase to at most that of timed runs.
+
+    Then how many are of no timed call, and the factor by which the time before each call shrinks.
+    """
     medians = ops[["total_time_us", "self_time_us", "self_device_time_us"]].copy()
     rows = known["op_id"].to_numpy()
     rows = rows[~np.isin(rows, ops["parent_id"].dropna().to_numpy(np.int64))]
-    timed_us = known.set_index("op_id")["median_us"].loc[rows]
-    medians.loc[rows, ["total_time_us", "self_time_us"]] = timed_us
-    is_other = ~ops["op_id"].isin(rows) & (ops["level"] != "kernel")
-    others_us = float(medians.loc[is_other, "self_time_us"].sum())
-    if others_us > 0:
-        rest_us = max(step_us - float(timed_us.sum()), 0.0)
-        medians.loc[is_other, "self_time_us"] *= min(rest_us / others_us, 1.0)
-    return medians, int(is_other.sum())
+    medians.loc[rows, ["total_time_us", "self_time_us"]] = known.set_index("op_id")["median_us"].loc[rows]
+    is_timed = ops["op_id"].isin(rows)
+    is_other = ~is_timed & (ops["level"] != "kernel")
+    sums = medians["self_time_us"].groupby([ops["phase"], is_timed]).sum().unstack(fill_value=0.0)
+    others_us = sums.get(False, 0.0) + pd.Series(gaps_us(ops)).groupby(ops["phase"]).sum()
+    rest_us = (phases.reindex(others_us.index, fill_value=0.0) - sums.get(True, 0.0)).clip(lower=0.0)
+    factor = (rest_us / others_us.where(others_us > 0)).clip(upper=1.0).fillna(1.0)
+    between = ops["phase"].map(factor).to_numpy(np.float64)
+    medians.loc[is_other, "self_time_us"] *= between[is_other]
+    return medians, int(is_other.sum()), between
 
 
 def _calls(ops: pd.DataFrame) -> pd.DataFrame:

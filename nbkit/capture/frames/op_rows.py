@@ -235,11 +235,10 @@ class OpRows:
         return phase
 
     def leave_out(self, spans: np.ndarray) -> None:
-        """Takes the time of these spans (ns, one after the other) out of the calls in which they were spent."""
-        start, end = self.integers["start"], self.integers["end"]
+        """Takes these spans (ns, one after the other) out of the time: what comes after them moves up."""
         total = np.concatenate(([0], np.cumsum(spans[:, 1] - spans[:, 0])))
-        within = total[np.searchsorted(spans[:, 0], end)] - total[np.searchsorted(spans[:, 0], start)]
-        self.integers["end"] = end - within
+        for edge in ("start", "end"):
+            self.integers[edge] = self.integers[edge] - total[np.searchsorted(spans[:, 0], self.integers[edge])]
 
     def self_time(self, total: np.ndarray) -> np.ndarray:
         below = self.parent >= 0

@@ -14,7 +14,7 @@ from nbkit.errors import nbkit_failed, please_report
 from nbkit.findings.steps.anomalies import LOSS_NOT_FINITE
 from nbkit.schema import MODULES, OPS
 from nbkit.trace.trace import Trace
-from nbkit.views.summary.counting import counted_ops, is_timeline
+from nbkit.views.summary.counting import counted_ops, is_timeline, phases_us
 from nbkit.views.summary.names import shown
 from nbkit.views.summary.once import once_per_view
 
@@ -67,10 +67,16 @@ def facts(trace: Trace) -> Facts:
             *_aligned(trace),
             *_figures(meta, None if any(name in trace.frames for name in WITHOUT_OPS) and not len(ops) else ops),
         ),
-        phases=self_by_phase(counted),
+        phases=_phases(trace, counted),
         counted=counted_name,
         notes=tuple(_notes(meta)),
     )
+
+
+def _phases(trace: Trace, counted: pd.DataFrame) -> pd.DataFrame:
+    phases = self_by_phase(counted)
+    known = phases["phase"].map(phases_us(trace) if trace.meta.get("step") else {})
+    return phases.assign(self_time_us=known.astype("Float64").fillna(phases["self_time_us"]).astype(float))
 
 
 def _is_graph(trace: Trace) -> bool:

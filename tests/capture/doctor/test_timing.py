@@ -50,5 +50,7 @@ def test_calls_that_were_not_timed_share_what_is_left_of_the_step():
     whole = {"level": "range", "op": "step", "self_time_us": 6.0, "total_time_us": 10.0}
     timed = make_ops(whole, {"op": "aten.mm.default", "parent_id": 0, "self_time_us": 4.0})
     frames, notes = with_times({"ops": make_ops(call, product, other), "memory": MEMORY.frame()}, Trace({"ops": timed}))
-    assert frames["ops"]["self_time_us"].tolist() == pytest.approx([3.75, 4.0, 2.25])
+    ops, ratio = frames["ops"], 6 / (50 + 30 + 5)  # 5 us lie between the calls
+    assert ops["self_time_us"].tolist() == pytest.approx([50 * ratio, 4.0, 30 * ratio])
+    assert (ops["start_us"] + ops["total_time_us"]).max() == pytest.approx(10.0)  # the step's
     assert notes == ["2 calls have no time of their own in the timed runs, and share what is left of the step's."]

@@ -61,6 +61,16 @@ def assert_same_frames(trace, expected, names=None):
         pd.testing.assert_frame_equal(frames[name], others[name])
 
 
+@pytest.mark.parametrize("verb", ["opcheck", "opdiff", "opdoctor"])
+def test_calls_lie_in_their_callers_without_the_time_of_what_nbkit_reads(verb):
+    (trace,), _ = recorded(getattr(nbkit, verb)())
+    end = trace.ops["start_us"] + trace.ops["total_time_us"]
+    called = trace.ops["parent_id"].notna()
+    around = trace.ops.loc[called, "parent_id"].astype(int)
+    assert (trace.ops["start_us"][called].to_numpy() >= trace.ops["start_us"][around].to_numpy() - 1e-3).all()
+    assert (end[called].to_numpy() <= end[around].to_numpy() + 1e-3).all()
+
+
 def modes_see_the_same():
     """Returns whether, of two bare dispatch modes, the outer one sees what the inner one sees."""
     x = torch.ones(2, requires_grad=True)
