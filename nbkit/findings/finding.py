@@ -35,6 +35,7 @@ class Finding:
     step: int = 0
     source: str | None = None
     source_text: str | None = None
+    own_source: str | None = None
     count: int = 1
     evidence: Mapping[str, Any] = field(default_factory=dict)
     effect_us: float | None = None
@@ -80,6 +81,7 @@ def at_ops(finding: Finding, ops: pd.DataFrame, op_ids: Sequence[int], texts: Ma
         op_id=int(op_ids[0]),
         step=int(first["step"]),
         source_text=texts.get(where["source"] or ""),
+        own_source=own if isinstance(own := first["own_source"], str) else None,
         count=len(op_ids),
         evidence={"op_ids": [*map(int, op_ids[:MOST_OPS])], "calls": int(alike.sum()), **finding.evidence},
     )

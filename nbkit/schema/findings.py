@@ -25,6 +25,7 @@ FINDINGS = table(
     ("step", "int64", "as in ops"),
     ("source", "str", "as in ops"),
     ("source_text", "str", "the text of that line"),
+    ("own_source", "str", "as in ops, of the first op"),
     ("count", "int64", "how many calls, or parameters, it stands for"),
     ("evidence", "str", f"JSON object: op_ids (the first {MOST_OPS}) and what the rule measured at the first of them"),
     ("effect_us", "float64", "time of the step that it takes"),

@@ -84,6 +84,12 @@ OPS = table(
         "innermost line outside torch that led here: 'Cell In[7], line 3' or 'path/file.py:12'; of a fused kernel "
         "all that it computes; in optime of a backward op that of its forward op",
     ),
+    (
+        "own_source",
+        "str",
+        "where `source` is a line of an installed library: the innermost line of the user's own code that led there; "
+        "else null",
+    ),
 )
 TENSORS = table(
     "tensors",

@@ -18,7 +18,7 @@ HOST, MODULE, RUNTIME, KERNEL, MEMORY = range(5)
 ABSENT = -1
 IDS = ("own_id", "external_id", "correlation")
 TEXTS = ("name", "overload", "device", "group", "input_shapes", "input_dtypes", "input_strides", "arguments",
-         "source", "model", "module")  # fmt: skip
+         "source", "own_source", "model", "module")  # fmt: skip
 ONE_VALUE = ("origin_ns", "main_thread")
 
 
@@ -57,6 +57,7 @@ class Events:
     input_strides: Texts | None = None
     arguments: Texts | None = None
     source: Texts | None = None
+    own_source: Texts | None = None
     model: Texts | None = None  # of MODULE, with the two below
     module: Texts | None = None
     module_call: Ints | None = None

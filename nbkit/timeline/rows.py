@@ -85,7 +85,7 @@ def _ops(events: Events, links: Links, rows: Ints, op_id: Ints, start_us: npt.ND
         "size_bytes": nullable(np.where(events.kind == MEMORY, ABSENT, events.integers("size_bytes"))),
         "group": _texts(events.texts("group")),
         **{name: _texts(events.texts(name)) for name in ("input_shapes", "input_dtypes", "input_strides", "arguments")},
-        "source": _texts(_sources(events, links)),
+        **{name: _texts(values) for name, values in _sources(events, links).items()},
     }
     chosen = {name: column[rows] for name, column in columns.items()}
     return OPS.frame({"op_id": np.arange(len(rows)), **chosen})
@@ -122,19 +122,19 @@ def _owned(events: Events, name: str, owner: Ints) -> list[str | None]:
     return [values[row] for row in owner.tolist()]
 
 
-def _sources(events: Events, links: Links) -> Texts:
-    """Returns the source line of each event: its own, else that of the call around it.
+def _sources(events: Events, links: Links) -> dict[str, Texts]:
+    """Returns the source line of each event: its own, else that of the call around it; and the user's own above it.
 
     A backward op that has none, and none around it in its node, has that of its forward op.
     """
-    own = events.texts("source")
+    lines = {name: events.texts(name) for name in ("source", "own_source")}
     if events.source is None:
-        return own
-    has_line = np.array([line is not None for line in own], dtype=bool)
+        return lines
+    has_line = np.array([line is not None for line in events.source], dtype=bool)
     row = inherited(links.parent, links.levels, has_line)
     is_forward_s = (links.forward >= 0) & (np.append(links.forward, ABSENT)[row] < 0)
     row = np.where(is_forward_s & (row[links.forward] >= 0), row[links.forward], row)
-    return [own[at] if at >= 0 else None for at in row.tolist()]
+    return {name: [texts[at] if at >= 0 else None for at in row.tolist()] for name, texts in lines.items()}
 
 
 def _flops(events: Events, links: Links) -> Ints:

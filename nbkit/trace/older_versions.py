@@ -22,13 +22,14 @@ META = {
     "unread": "skipped_lines",
 }
 BAD = ["op_id", "kind", *MEASURED, "parameter", "message"]
-# Columns that versions 3 to 5 brought, by frame.
+# Columns that versions 3 to 6 brought, by frame.
 NEW = {
-    "ops": ("arguments", "input_dtypes", "input_strides"),
+    "ops": ("arguments", "input_dtypes", "input_strides", "own_source"),
     "alignment": ("arguments",),
     "tensors": ("state_name",),
     "memory": ("reserved_bytes", "stream", "address", "stack_id"),
     "diffs": ("pattern", "pattern_evidence"),
+    "findings": ("own_source",),
     "stability": ("max_difference_fraction",),
 }
 CAPTURED = {"not_kept": "not_captured"}
@@ -64,9 +65,9 @@ def upgraded_frames(frames: Mapping[str, pd.DataFrame], meta: Mapping[str, Any])
 def with_new_columns(name: str, frame: pd.DataFrame) -> pd.DataFrame:
     """Returns a frame with the columns that its version had not yet, as null."""
     missing = [column for column in NEW.get(name, ()) if column not in frame]
-    if not missing:
-        return frame
     table = TABLES[name]
+    if not missing or not {*table.names} <= {*frame, *missing}:  # the latter is upgraded as a whole
+        return frame
     dtypes = {column.name: column.dtype for column in table.columns}
     return frame.assign(**{column: MISSING[dtypes[column]](len(frame)) for column in missing})[table.names]
 

@@ -71,7 +71,7 @@ def read(path: Path) -> tuple[dict[str, pd.DataFrame], dict[str, Any], dict[int,
         frames = {name: _read_frame(path, name, version) for name in names}
         if version < 2:
             meta = upgraded_meta(meta)
-        if version < 5:
+        if version < SCHEMA_VERSION:
             frames = {name: with_new_columns(name, frame) for name, frame in frames.items()}
         if version < 3:
             frames = upgraded_frames(frames, meta)

@@ -24,6 +24,12 @@ def test_a_finding_stands_at_its_first_op_and_says_how_many_calls_the_place_has(
     assert (found.rule, found.effect_us) == ("slow", 2.5)
 
 
+def test_a_finding_in_a_library_has_the_users_own_line():
+    of_both = ops().assign(own_source=["net.py:3", None, None, None])
+    assert at_ops(A_FINDING, of_both, [0, 1], {}).own_source == "net.py:3"
+    assert at_ops(A_FINDING, of_both, [1], {}).own_source is None
+
+
 def test_calls_outside_modules_are_told_from_those_inside():
     assert at_ops(A_FINDING, ops(), [2], {}).evidence["calls"] == 1
 

@@ -26,11 +26,14 @@ def encode(ops: pd.DataFrame, tensors: pd.DataFrame, line_texts: Mapping[str, st
     """Returns the columns of the ops, and text columns of more frames.
 
     `output` is dtype and shape of each op's first output, `location` its module or what it belongs to outside of all,
-    `layer` the same with the pattern of repeated layers, `source_text` the text of its source line. A backward op that
-    has no line has that of its forward op.
+    `layer` the same with the pattern of repeated layers, `source_text` the text of its source line, `own_source`
+    the user's own line of every op where it is not the source of all. A backward op that has no line has that of its
+    forward op.
     """
     texts = {name: text_column(ops[name]) for name in TEXT_COLUMNS}
     texts["source"] = source_lines(ops)
+    if len(texts["own_source"].values):
+        texts["own_source"] = text_column(ops["own_source"].fillna(ops["source"]))
     numbers = {name: ops[name].to_numpy(np.float64, na_value=np.nan) for name in NUMBER_COLUMNS}
     location, layer = _locations(texts, module_repeats(ops))
     made = {

@@ -123,6 +123,7 @@ def row_places(rows: OpRows, chosen: np.ndarray, paths: list[tuple[int, str]]) -
         "module": (rows.module[chosen], [path for _, path in paths]),
         "phase": (rows.phases()[chosen], PHASES),
         "source": (rows.source_code[chosen], rows.sources),
+        "own_source": (rows.own_code[chosen], rows.sources),
     }
 
 

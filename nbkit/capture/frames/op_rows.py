@@ -19,7 +19,7 @@ from nbkit.capture.raw.recording import (
     Recording,
     ThreadState,
 )
-from nbkit.capture.raw.source import code_of_line, line_of, line_text
+from nbkit.capture.raw.source import CodeLocation, code_of_line, line_of, line_text
 from nbkit.capture.step.module_calls import ModuleCalls
 from nbkit.schema import LINES, OPS, nullable
 from nbkit.timeline.nesting import depth_levels, subtree_sums
@@ -63,7 +63,7 @@ class OpRows:
         self.made_node = self._made_node()
         self.forward = self._forward()
         self.root, self.module, self.call = self._modules()
-        self.source_code, self.sources = self._sources()
+        self.source_code, self.own_code, self.sources = self._sources()
         self.arguments_code, self.arguments = self.objects("arguments")
         self.drop_empty_calls()
 
@@ -175,25 +175,33 @@ class OpRows:
         root[inside] = roots[module[inside]]
         return root, module, number
 
-    def _sources(self) -> tuple[np.ndarray, list[str]]:
-        """Returns each row's source line as a number (its own, else its forward op's or API call's), and the texts."""
+    def _sources(self) -> tuple[np.ndarray, np.ndarray, list[str]]:
+        """Returns each row's source line as a number (its own, else its forward op's or API call's), and the texts.
+
+        Beside it where the source is a library's the line of the user's own code that led there, else -1.
+        """
         met, locations = self.objects("location")
-        # By identity: comparing code objects compares all that is in them.
-        by_key = {(id(location[0]), location[1]): location for location in locations if location is not None}
-        number, keys = numbered([(id(code), offset) for code, offset in filter(None, locations)])
-        code_of = np.full(len(locations), -1, dtype=np.int64)
-        code_of[[location is not None for location in locations]] = number
-        code = code_of[met]
-        has_own = code >= 0
+        above = [location[2] if location and len(location) == 3 else None for location in locations]
+        numbers = self._numbered_places([*(location and location[:2] for location in locations), *above])
+        code, own = (of_location[met] for of_location in np.split(numbers, 2))
         upward = np.where(self.in_node & (self.forward >= 0), self.forward, self.parent)
-        stays = has_own | (upward < 0)
+        stays = (code >= 0) | (upward < 0)
+        rows = followed(np.where(stays, np.arange(self.count), upward))
+        return code[rows], own[rows], [line_text(*place) for place in self.places]
+
+    def _numbered_places(self, locations: list[CodeLocation | None]) -> np.ndarray:
+        """Returns the number of each place, -1 for none, and keeps the places: files and lines."""
+        # By identity: comparing code objects compares all that is in them.
+        by_key = {(id(location[0]), location[1]): location for location in filter(None, locations)}
+        number, keys = numbered([(id(code), offset) for code, offset in filter(None, locations)])
         self.places = [(held.co_filename, line_of(held, offset)) for held, offset in map(by_key.__getitem__, keys)]
-        texts = [line_text(*place) for place in self.places]
-        return code[followed(np.where(stays, np.arange(self.count), upward))], texts
+        numbers = np.full(len(locations), -1, dtype=np.int64)
+        numbers[[location is not None for location in locations]] = number
+        return numbers
 
     def lines(self, chosen: np.ndarray) -> pd.DataFrame:
         """Returns the frame of the lines of code that the rows in `chosen` come from; a line stands in it once."""
-        met = dict.fromkeys(self.source_code[chosen].tolist())
+        met = dict.fromkeys([*self.source_code[chosen].tolist(), *self.own_code[chosen].tolist()])
         texts = {self.sources[code]: code_of_line(*self.places[code]) for code in met if code >= 0}
         return LINES.frame({"source": [*texts], "text": [*texts.values()]})
 
@@ -271,6 +279,7 @@ class OpRows:
             "input_shapes": text_column(shapes[0][chosen], shapes[1]),
             "arguments": text_column(self.arguments_code[chosen], [given and given.text for given in self.arguments]),
             "source": text_column(*places["source"]),
+            "own_source": text_column(*places["own_source"]),
         }
         return OPS.frame(columns)
 

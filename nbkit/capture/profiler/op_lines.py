@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from nbkit.capture.native.library import library
-from nbkit.capture.raw.source import CodeLocation, code_text, location_text
+from nbkit.capture.raw.source import CodeLocation, OpLocation, code_text, location_text
 from nbkit.capture.recorder.observed_ops import lend
 from nbkit.timeline import HOST, Events
 
@@ -22,7 +22,7 @@ class OpLines:
     def __init__(self) -> None:
         self.native: Any | None = library()
         self.is_on = False
-        self.noted: tuple[list[str], Ints, list[Any], Ints] = ([], np.empty(0, np.int64), [], np.empty(0, np.int64))
+        self.noted: tuple[list[str], Ints, list[OpLocation | None]] = ([], np.empty(0, np.int64), [])
 
     def install(self) -> None:
         if self.native is not None:
@@ -39,23 +39,29 @@ class OpLines:
 
         Profiler and C++ saw the same calls in the same order; where they did not, no line is certain.
         """
-        names, number, codes, instructions = self.noted
+        names, number, places = self.noted
         rows = _outermost(events, {names[one] for one in np.unique(number).tolist()})
         if len(rows) != len(number) or [events.name[row] for row in rows.tolist()] != [names[one] for one in number]:
             return {}
-        sources = list(events.texts("source"))
-        known: dict[CodeLocation, str] = {}
+        sources, own = list(events.texts("source")), list(events.texts("own_source"))
         texts: dict[str, str | None] = {}
-        for row, code, instruction in zip(rows.tolist(), codes, instructions.tolist(), strict=True):
-            if code is None:
-                continue
-            source = known.get((code, instruction))
-            if source is None:
-                source = known[code, instruction] = location_text((code, instruction))
-                texts[source] = code_text((code, instruction))
-            sources[row] = sources[row] or source
-        events.source = sources
+        known = {id(place): _line_and_own(place, texts) for place in {id(one): one for one in places}.values()}
+        for row, place in zip(rows.tolist(), places, strict=True):
+            if sources[row] is None:
+                sources[row], own[row] = known[id(place)]
+        events.source, events.own_source = sources, own
         return texts
+
+
+def _line_and_own(place: OpLocation | None, texts: dict[str, str | None]) -> tuple[str | None, str | None]:
+    """Returns the line of a place and that of the user's own above it, and writes what is read there into `texts`."""
+    lines: list[str | None] = [None, None]
+    parts: tuple[CodeLocation | None, ...] = () if place is None else (place[:2], *place[2:])
+    for number, part in enumerate(parts):
+        if part is not None:
+            lines[number] = line = location_text(part)
+            texts[line] = code_text(part)
+    return lines[0], lines[1]
 
 
 def _outermost(events: Events, names: set[str]) -> Ints:

@@ -13,7 +13,7 @@ import torch
 from nbkit.capture.raw.arguments import Arguments
 from nbkit.capture.raw.flat_list import FlatList
 from nbkit.capture.raw.native_registry import NativeRegistry
-from nbkit.capture.raw.source import CodeLocation
+from nbkit.capture.raw.source import OpLocation
 from nbkit.capture.raw.tensor_registry import TensorRegistry
 from nbkit.capture.raw.vector_math import settle_vector_math
 
@@ -41,7 +41,7 @@ class OpRecord(NamedTuple):
     context: Any  # Context
     node_type: Any  # class of the autograd node that ran it, None outside a backward pass; of an API call: whether it
     # returned a tensor
-    location: CodeLocation | None
+    location: OpLocation | None
     arguments: Arguments | None  # of an aten op
     parent: int  # row in Recording.ops of the API call around, -1 at the top
     sequence: int  # autograd's next sequence number when it ran

@@ -15,13 +15,18 @@ from nbkit.compat.ipython_versions import cell_label
 
 # A place in code: the code object and the instruction's offset; turned into a line only once the step is over.
 CodeLocation = tuple[CodeType, int]
+# That of an op: a library's stands with the user's own above it, None where there is none.
+OpLocation = CodeLocation | tuple[CodeType, int, CodeLocation | None]
+# Whose code is: torch's, Python's or ours; a library's above torch; the user's own.
+HIDDEN, LIBRARY, OWN = range(3)
 
 _STDLIB = os.path.join(sysconfig.get_paths()["stdlib"], "")
 _PURELIBS = tuple(os.path.join(sysconfig.get_paths()[key], "") for key in ("purelib", "platlib"))
 _NBKIT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 _HIDDEN = tuple(os.path.join(folder, "") for folder in (os.path.dirname(torch.__file__), _NBKIT))
+_INSTALLED = ("/site-packages/", "/dist-packages/", "\\site-packages\\")
 # By id, since the hash of a code object is that of all its constants: the code, which keeps its id its own, and answer.
-_known: dict[int, tuple[CodeType, bool]] = {}
+_known: dict[int, tuple[CodeType, int]] = {}
 # Where recorders and observers run an op, and torch's function through which they may.
 CAPTURE = os.path.join(_NBKIT, "capture", "")
 _CALL_CODE = OpOverload.__call__.__code__
@@ -30,9 +35,19 @@ ENGINE_CODE = graph._engine_run_backward.__code__  # in which the main thread wa
 
 def is_user_code(code: CodeType) -> bool:
     """Returns whether a frame of this code is the user's (or a library's above torch): not torch's, Python's, ours."""
-    answer = is_user_file(code.co_filename)
-    _known[id(code)] = code, answer
-    return answer
+    return code_kind(code) != HIDDEN
+
+
+def code_kind(code: CodeType) -> int:
+    """Returns whose code it is."""
+    known = _known.get(id(code))
+    if known is not None:
+        return known[1]
+    name = code.co_filename
+    is_installed = name.startswith(_PURELIBS) or any(map(name.__contains__, _INSTALLED))
+    kind = HIDDEN if not is_user_file(name) else LIBRARY if is_installed else OWN
+    _known[id(code)] = code, kind
+    return kind
 
 
 def is_user_file(name: str) -> bool:
@@ -44,28 +59,42 @@ def is_user_file(name: str) -> bool:
 
 def is_user_frame(frame: FrameType) -> bool:
     """Returns whether a frame runs user code."""
-    known = _known.get(id(frame.f_code))
-    return is_user_code(frame.f_code) if known is None else known[1]
+    return is_user_code(frame.f_code)
 
 
-def user_location(frame: FrameType | None) -> CodeLocation | None:
-    """Returns the innermost user code at or above `frame`; None where there is none (an engine thread)."""
+def _frame_of(frame: FrameType | None, least: int) -> FrameType | None:
+    """Returns the innermost frame at or above `frame` whose code is of such a kind, or a later one."""
     known = _known
     while frame is not None:
         code = frame.f_code
         entry = known.get(id(code))
-        if entry[1] if entry is not None else is_user_code(code):
-            return code, frame.f_lasti
+        if (entry[1] if entry is not None else code_kind(code)) >= least:
+            return frame
         frame = frame.f_back
     return None
 
 
-def node_location(frame: FrameType | None) -> CodeLocation | None:
+def user_location(frame: FrameType | None) -> CodeLocation | None:
+    """Returns the innermost user code at or above `frame`; None where there is none (an engine thread)."""
+    frame = _frame_of(frame, LIBRARY)
+    return None if frame is None else (frame.f_code, frame.f_lasti)
+
+
+def op_location(frame: FrameType | None) -> OpLocation | None:
+    """Returns the same and, where that is a library's, the user's own innermost code above it."""
+    frame = _frame_of(frame, LIBRARY)
+    own = _frame_of(frame, OWN)
+    if frame is None or frame is own:
+        return None if frame is None else (frame.f_code, frame.f_lasti)
+    return frame.f_code, frame.f_lasti, None if own is None else (own.f_code, own.f_lasti)
+
+
+def node_location(frame: FrameType | None) -> OpLocation | None:
     """Returns the same of an autograd node's op; None where the engine runs the node, not Python code."""
     # Another recording inside this one may have seen the op first.
     while frame is not None and (frame.f_code is _CALL_CODE or frame.f_code.co_filename.startswith(CAPTURE)):
         frame = frame.f_back
-    return None if frame is not None and frame.f_code is ENGINE_CODE else user_location(frame)
+    return None if frame is not None and frame.f_code is ENGINE_CODE else op_location(frame)
 
 
 def location_text(location: CodeLocation) -> str:

@@ -20,7 +20,7 @@ from nbkit.capture.raw.recording import (
     current_node,
     next_sequence_number,
 )
-from nbkit.capture.raw.source import ENGINE_CODE, CodeLocation, node_location, user_location
+from nbkit.capture.raw.source import ENGINE_CODE, OpLocation, node_location, op_location
 from nbkit.capture.raw.statistics import Statistics
 from nbkit.capture.raw.step_mode import StepMode
 from nbkit.capture.raw.tensor_registry import PLAIN
@@ -83,7 +83,7 @@ class OpMode(StepMode):
                 thread, location, at_node = locate(node)
             else:
                 thread, at_node = main, NO_NODE
-                location = user_location(_getframe(1)) if main.parent < 0 else None
+                location = op_location(_getframe(1)) if main.parent < 0 else None
             tensors = thread.tensors
             first = len(tensors)
             note_inputs(func, tensors, args, kwargs)
@@ -118,11 +118,11 @@ class OpMode(StepMode):
 
         return __torch_dispatch__
 
-    def _locator(self) -> Callable[[Any], tuple[ThreadState, CodeLocation | None, Any]]:
+    def _locator(self) -> Callable[[Any], tuple[ThreadState, OpLocation | None, Any]]:
         """Makes the closure that says of an op that an autograd node runs: its thread, its place in code, its node."""
         recording, described = self.recording, self._described
 
-        def locate(node: Any) -> tuple[ThreadState, CodeLocation | None, Any]:
+        def locate(node: Any) -> tuple[ThreadState, OpLocation | None, Any]:
             thread, location, at_node = recording.main, None, recording.last_node
             if at_node[0] is not node:
                 at_node = described(node)

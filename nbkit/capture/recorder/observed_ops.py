@@ -6,7 +6,7 @@ from typing import Any
 from nbkit.capture.raw.arguments import describe
 from nbkit.capture.raw.recording import Recording
 from nbkit.capture.raw.shards import is_dtensor
-from nbkit.capture.raw.source import ENGINE_CODE, is_user_code, node_location
+from nbkit.capture.raw.source import ENGINE_CODE, code_kind, node_location
 from nbkit.capture.recorder.observer import Observer
 from nbkit.capture.recorder.op_forms import is_hidden, is_reshaping
 
@@ -62,4 +62,4 @@ class ObservedOps:
 
 def lend(native: Any) -> None:
     """Gives the library what it asks of Python; it takes that once per process."""
-    native.install(is_hidden, is_reshaping, is_user_code, node_location, describe, is_dtensor, ENGINE_CODE)
+    native.install(is_hidden, is_reshaping, code_kind, node_location, describe, is_dtensor, ENGINE_CODE)

@@ -19,7 +19,7 @@ from nbkit.capture.raw.recording import (
     ThreadState,
     next_sequence_number,
 )
-from nbkit.capture.raw.source import CAPTURE, user_location
+from nbkit.capture.raw.source import CAPTURE, op_location
 from nbkit.compat.torch_versions import HIDES_BACKWARD, shown
 
 GRADIENT = Tensor.grad
@@ -81,7 +81,7 @@ class ApiMode(PausableMode):
             thread.parent = slot = ops.reserve()
             if thread.in_closure:
                 rearrange(thread)
-            location = user_location(_getframe(1))
+            location = op_location(_getframe(1))
             sequence = next_sequence_number()
             keep = True
             start = perf_counter_ns()

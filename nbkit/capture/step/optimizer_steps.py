@@ -14,7 +14,7 @@ from nbkit.capture.raw.recording import (
     Recording,
     next_sequence_number,
 )
-from nbkit.capture.raw.source import user_location
+from nbkit.capture.raw.source import op_location
 from nbkit.capture.step.function_mode import ApiMode
 
 
@@ -74,7 +74,7 @@ class OptimizerSteps:
         is_torch = type(optimizer).__module__.startswith("torch.optim")
         # The step's own row belongs to the optimizer phase, wherever it was called from.
         context = (thread.context[0], OPTIMIZER_CODE, *thread.context[2:])
-        objects = step_name(optimizer), context, True, user_location(sys._getframe(1)), None
+        objects = step_name(optimizer), context, True, op_location(sys._getframe(1)), None
         record = (*objects, thread.parent, next_sequence_number(), -1, perf_counter_ns())
         off = is_torch and closure is None
         if off:

@@ -13,7 +13,7 @@ from nbkit.schema import FINDINGS, OPS
 from nbkit.schema.findings import SEVERITIES
 from nbkit.trace.trace import Trace
 from nbkit.views.brief.consequences import consequences_text
-from nbkit.views.summary.names import short_paths, shown
+from nbkit.views.summary.names import line_text, short_paths, shown
 
 # Of a line, such as the names of many parameters.
 LONGEST = 500
@@ -128,6 +128,5 @@ def _where(row: dict[Hashable, Any], *, with_step: bool) -> str:
     if isinstance(row["module"], str):
         module = [f"in module {row['module']}" if row["module"] else "in the root module"]
     step = [f"in step {row['step']}"] if with_step or row["step"] else []
-    text = f": `{row['source_text']}`" if isinstance(row["source_text"], str) else ""
-    line = f"{row['source']}{text}" if isinstance(row["source"], str) else ""
+    line = line_text(row["source"], row["own_source"], row["source_text"])
     return ", ".join([*module, *step, *([line] if line and line not in str(row["message"]) else [])])

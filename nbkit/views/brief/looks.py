@@ -12,7 +12,7 @@ from nbkit.numerics.noise_ratio import HARMLESS
 from nbkit.schema import DIFFS, OPS, PARAMETERS, STABILITY, TENSORS
 from nbkit.trace.trace import Trace
 from nbkit.views.statements.statement import Tone, Words, op_link
-from nbkit.views.summary.names import short_paths, shown, shown_module
+from nbkit.views.summary.names import line_text, short_paths, shown, shown_module
 
 MOST_MODELS = 5
 LONGEST = 300
@@ -240,7 +240,8 @@ def _seen(trace: Trace, counts: NonFinite, results: str) -> list[Words]:
 
 def _op_words(trace: Trace, op_id: int) -> Words:
     """Words an op as a link, with its module, phase and line."""
-    op, module, phase, source = (trace.ops[name].iloc[op_id] for name in ("op", "module", "phase", "source"))
+    columns = ("op", "module", "phase", "source", "own_source")
+    op, module, phase, source, own = (trace.ops[name].iloc[op_id] for name in columns)
     where = f"in {shown_module(None, module)}" if isinstance(module, str) else "outside modules"
-    line = f" ({shown(short_paths(source))})" if isinstance(source, str) else ""
+    line = f" ({shown(short_paths(line_text(source, own)))})" if isinstance(source, str) else ""
     return op_link(shown(op), op_id), f" {where}, {shown(phase)}{line}"

@@ -83,6 +83,7 @@ class OpSource(TableSource):
             "notes": list(known.notes),
             "levels": [shown(str(level)) for level in self.trace.ops["level"].unique()],
             "n_ops": len(self.trace.ops),
+            "libraries": bool(self.trace.ops["own_source"].notna().any()),
             # Of a timed step the first question is where the time went, of a recorded one what ran, of a cost which
             # modules have it.
             "group": "layer" if self.is_cost else "op" if self.trace.meta.get("verb") == "optime" else "",

@@ -13,7 +13,7 @@ from nbkit.schema.message import without_elements
 from nbkit.trace.trace import Trace
 
 # Columns whose texts name places in code; shapes, ops and phases do not.
-COLUMNS = ("source", "right_source", "user_line", "source_text", "text", "message", "category")
+COLUMNS = ("source", "own_source", "right_source", "user_line", "source_text", "text", "message", "category")
 # The column that holds JSON objects, of whose texts some name places.
 JSON_COLUMN = "attributes"
 # What says where a message holds elements of tensors.

@@ -39,6 +39,14 @@ def _of_package(path: str, package: str, file: str) -> str:
     return f"{package}/{file}" if is_direct else f"{package}/.../{file}"
 
 
+def line_text(source: object, own_source: object = None, text: object = None) -> str:
+    """Words a line with its text, the user's own first where that of the op is a library's; empty without a line."""
+    if not isinstance(source, str):
+        return ""
+    line = f"{source}: `{text}`" if isinstance(text, str) else source
+    return f"{own_source} (in {line})" if isinstance(own_source, str) else line
+
+
 def short_sources(sources: Sequence[str]) -> list[str]:
     """Returns source lines with short paths; those that would read the same stay as they are."""
     short = [short_paths(source) for source in sources]

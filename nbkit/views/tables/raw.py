@@ -16,7 +16,7 @@ Cell = int | float | str | None
 # The front end cuts texts to 200 characters, and has to see that there are more.
 CELL_CHARACTERS = 201
 # Columns of source lines, whose paths tables shorten; details and frames have them in full.
-SOURCES = ("source", "right_source")
+SOURCES = ("own_source", "source", "right_source")
 
 
 def with_short_sources(columns: Columns) -> Columns:

@@ -62,6 +62,23 @@ def test_modules_of_torch_show_the_line_that_called_them():
     assert set(trace.ops["source"]) == {line(step, 1)}
 
 
+def test_a_line_of_a_library_has_the_users_own_above_it(tmp_path):
+    path = tmp_path / "site-packages" / "shop" / "layers.py"
+    code = compile("def twice(x):\n    return x * 2\n", str(path), "exec")
+    exec(code, library := {})
+
+    def step():
+        x = torch.ones(2, requires_grad=True)
+        y = library["twice"](x)
+        y.sum().backward()
+
+    trace = record(step)
+    lines = aten(trace, "aten.mul")[["source", "own_source"]].values.tolist()
+    assert lines == [[f"{path}:2", line(step, 2)]] * 2  # the second is the backward pass
+    assert aten(trace, "aten.sum")["own_source"].isna().all()
+    assert line(step, 2) in trace.lines["source"].tolist()
+
+
 def test_files_outside_the_working_directory_keep_their_whole_path(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     trace = record(lambda: doubled(torch.ones(2)))

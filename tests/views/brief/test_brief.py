@@ -50,6 +50,12 @@ def test_a_place_a_count_or_a_time_that_the_message_tells_is_not_said_again() ->
     )
 
 
+def test_the_users_own_line_stands_before_that_of_a_library() -> None:
+    library = "/env/lib/python3.12/site-packages/einops/_backends.py:93"
+    found = Finding("nan", "error", "NaN", "", op_id=0, source=library, source_text="x", own_source="net.py:7")
+    assert "   net.py:7 (in einops/_backends.py:93: `x`)" in with_findings(found).brief()
+
+
 def test_a_finding_about_several_places_counts_no_calls_of_one() -> None:
     one = Finding("loop", "hint", "so", "", count=3, evidence={"calls": 1})
     assert "1. hint, loop: so." in with_findings(one).brief()

@@ -33,6 +33,15 @@ def test_shares_are_of_the_self_time_of_the_host_and_devices_have_none() -> None
     assert ops.loc["aten.mm.default", "self_fraction"] == pytest.approx(0.4)
 
 
+def test_ops_group_by_the_users_own_lines_where_some_ran_in_a_library() -> None:
+    in_library = {"source": "einops.py:1", "own_source": "net.py:7", "self_time_us": 2.0}
+    source = OpSource(make_trace(make_ops(in_library, {"source": "net.py:7", "self_time_us": 1.0})))
+    assert grouped(source, "own_source")["self_time_us"].to_dict() == {"net.py:7": 3.0}
+    assert (source.overview()["libraries"], "own_source" in source.shown_columns) == (True, True)
+    of_own = OpSource(make_trace(make_ops({"source": "net.py:7"})))
+    assert (of_own.overview()["libraries"], "own_source" in of_own.shown_columns) == (False, False)
+
+
 def test_the_total_of_a_group_counts_calls_inside_another_of_it_once() -> None:
     rows = [{"op": "a", "self_time_us": 1.0, "total_time_us": 9.0}]
     rows += [{"op": "b", "parent_id": 0, "total_time_us": 7.0}, {"op": "a", "parent_id": 1, "total_time_us": 5.0}]

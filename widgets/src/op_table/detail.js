@@ -17,7 +17,7 @@ const FIELDS = [
   ["IQR of the runs", "iqr_us", "time"], ["min of the runs", "min_us", "time"], ["slow runs", "slow_runs", "text"], ["total time", "total_time_us", "time"], ["start", "start_us", "time"],
   ["self device time", "self_device_time_us", "time"], ["total device time", "total_device_time_us", "time"],
   ["FLOPs", "flops", "flops"], ["bytes moved", "size_bytes", "bytes"], ["process group", "group", "text"], ["input shapes", "input_shapes", "text"],
-  ["device", "device", "text"], ["stream", "stream", "whole"], ["thread", "thread", "whole"], ["source", "source", "text"], ["line", "source_text", "text"],
+  ["device", "device", "text"], ["stream", "stream", "whole"], ["thread", "thread", "whole"], ["your line", "own_source", "text"], ["source", "source", "text"], ["line", "source_text", "text"],
 ];
 /** Times that every op has: a dash where they are not known. */
 const ALWAYS = new Set(["self_time_us", "total_time_us", "start_us"]);
@@ -82,6 +82,7 @@ export class OpDetail {
 /** @param {any} detail @returns {[string, string | null][]} */
 function fieldTexts({ fields: values, class: type, source_text: sourceText, left_out: leftOut }) {
   const all = { ...values, class: type, source_text: sourceText };
+  if (all.own_source === all.source) all.own_source = null;
   const known = FIELDS.map(([label, column, kind]) => [label, cellText(column, kind, all[column], TEXT) ?? (ALWAYS.has(column) ? duration(NaN) : null)]);
   return /** @type {[string, string | null][]} */ (leftOut ? [...known, ["statistics", leftOut]] : known);
 }

@@ -4,7 +4,7 @@ import { columnsOf } from "../table/columns.js";
 import { counted } from "../shared/numbers.js";
 import { duration, flops } from "../shared/units.js";
 import { OpDetail } from "./detail.js";
-import { everything, isFiltered, predicates, WAYS } from "./query.js";
+import { everything, isFiltered, OWN, predicates, WAYS } from "./query.js";
 import { inPlace } from "../live/in_place.js";
 import { TableView } from "../table/table_view.js";
 import { Tools } from "../table/tools.js";
@@ -28,12 +28,12 @@ function detail(view) {
 /** @param {{model: any, el: HTMLElement}} context */
 function render({ model, el }) {
   // Of a step that did not run the kernel says which costs there are, and how they are grouped.
-  const { n_ops: rowCount, cost } = model.get("overview");
+  const { n_ops: rowCount, cost, libraries } = model.get("overview");
   const [text, what] = cost ? [flops, ""] : [duration, "self time"];
   const total = rowCount.toLocaleString("en");
   const view = new TableView(model, el, {
     name: "nbkit-op-table", label: "Ops", nothing: "No op matches.", all: "All ops", trait: "selected_op_id", key: "op_id", rowCount,
-    everything, isFiltered, predicates, tools, detail, columnsOf: (names) => columnsOf(names, cost?.looks), natural: "op_id", amount: text, ways: cost?.ways ?? WAYS,
+    everything, isFiltered, predicates, tools, detail, columnsOf: (names) => columnsOf(names, cost?.looks), natural: "op_id", amount: text, ways: cost?.ways ?? { ...WAYS, ...(libraries && OWN) },
     count: ({ matched, amount, groups }, isLimited) => [
       `${isLimited ? `${matched.toLocaleString("en")} of ${total} ops` : `${total} ops`}${groups === null ? "" : ` in ${counted(groups, "group")}`}`, `${text(amount)} ${what}`, `${what} ${text(amount)}`,
     ],

@@ -16,18 +16,21 @@ const PHASES = ["forward_us", "backward_us", ...RUNS];
 const SLOWEST = [{ column: "self_time_us", descending: true }];
 
 /** @param {string} label @param {string[]} by @param {{each?: string[], only?: string[]}} [more] @returns {import("../table/query/grouping.js").Way} */
-function way(label, by, more = {}) {
+function way(label, by, more = { only: PHASES }) {
   return { label, sort: SLOWEST, group: { by, totals: TOTALS, spread: "self_time_us", only: RUNS, ...more } };
 }
 
 /** The ways to group ops; repeated layers are one, with the spread over the layers. */
 export const WAYS = {
-  op: way("op", ["op"]),
-  shape: way("op + shape", ["op", "input_shapes"]),
-  module: way("module", ["location", "model"], { only: PHASES }),
+  op: way("op", ["op"], {}),
+  shape: way("op + shape", ["op", "input_shapes"], {}),
+  module: way("module", ["location", "model"]),
   layer: way("layer", ["layer", "model"], { each: ["model", "location"], only: PHASES }),
-  source: way("source line", ["source"], { only: PHASES }),
+  source: way("source line", ["source"]),
 };
+
+/** One more where some source is a library's. */
+export const OWN = { own: way("your line", ["own_source"]) };
 
 /** Returns the state that shows every op in call order. @returns {OpState} */
 export function everything() {

@@ -51,6 +51,7 @@ const KNOWN = {
   device: ["device", 76, "text"],
   stream: ["stream", 64, "whole"],
   thread: ["thread", 64, "whole"],
+  own_source: ["your line", 150, "text"],
   source: ["source", 210, "text"],
   source_text: ["line", 240, "text"],
   location: ["module", 208, "text"],
@@ -92,7 +93,7 @@ const KNOWN_DIFFS = {
 };
 
 /** Columns whose end tells more than their start, so that the start is cut. */
-const TAILS = new Set(["module", "source", "location", "layer", "name", "right_name", "right_module", "right_source"]);
+const TAILS = new Set(["module", "own_source", "source", "location", "layer", "name", "right_name", "right_module", "right_source"]);
 /** Columns that only groups have: no filter goes by them. */
 const OF_GROUPS = new Set(["forward_us", "backward_us", "median_us", "calls", "of", "instances", "min", "median", "max"]);
 /** Bars of one column have one scale, up to the largest value shown. @type {Record<string, (value: number, largest: number) => number>} */

@@ -62,7 +62,7 @@ class ApiCalls : Rows {
   py::object recorded(const py::object& thread, py::handle function, const py::tuple& args, const py::object& kwargs,
                       size_t& slot) {
     const py::object outer = slots_.parent.of(thread), context = slots_.context.of(thread);
-    const py::object location = user_location();
+    const py::object location = place_of_op();
     slot = ops_->reserve();
     slots_.parent.set(thread, py::int_(slot));  // of what runs now
     if (slots_.in_closure.borrowed(thread).ptr() == Py_True) {

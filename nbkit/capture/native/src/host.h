@@ -74,25 +74,26 @@ inline PyObject* code_of(PyFrameObject* frame) {
 
 inline bool is_engine(PyFrameObject* frame) { return code_of(frame) == python->engine_code.ptr(); }
 
-inline bool is_user_code(PyObject* code) {
+// Whose code is, as nbkit/capture/raw/source.py has it.
+constexpr int library_code = 1, own_code = 2;
+
+inline int code_kind(PyObject* code) {
   // Each code is held, as its address stands for it.
-  static auto& known = *new std::unordered_map<PyObject*, bool>();
+  static auto& known = *new std::unordered_map<PyObject*, int>();
   auto found = known.find(code);
   if (found == known.end()) {
-    const bool answer = python->is_user_code(py::handle(code)).cast<bool>();
+    const int kind = python->code_kind(py::handle(code)).cast<int>();
     Py_INCREF(code);
-    found = known.emplace(code, answer).first;
+    found = known.emplace(code, kind).first;
   }
   return found->second;
 }
 
 constexpr int most_frames = std::numeric_limits<int>::max();
 
-// The innermost frame of user code among so many, a new reference; null where there is none.
-inline PyFrameObject* user_frame(int most = most_frames) {
-  PyFrameObject* frame = PyEval_GetFrame();
-  Py_XINCREF(frame);
-  while (frame != nullptr && !is_user_code(code_of(frame))) {
+// The innermost frame of such code, or of a later kind, among so many from `frame` on, which is taken; null if there is none.
+inline PyFrameObject* frame_of(PyFrameObject* frame, int least, int most = most_frames) {
+  while (frame != nullptr && code_kind(code_of(frame)) < least) {
     frame = outer_of(frame);
     if (--most == 0) {
       Py_CLEAR(frame);
@@ -101,20 +102,45 @@ inline PyFrameObject* user_frame(int most = most_frames) {
   return frame;
 }
 
-// Where it is: its code and instruction, one object for each place; None without.
-inline py::object user_location() {
+// The same of user code, a new reference.
+inline PyFrameObject* user_frame(int most = most_frames) {
+  PyFrameObject* frame = PyEval_GetFrame();
+  Py_XINCREF(frame);
+  return frame_of(frame, library_code, most);
+}
+
+// Code and instruction of a frame, one object for each place; takes the frame.
+inline py::object location_of(PyFrameObject* frame) {
   static auto& known = *new std::unordered_map<PyObject*, std::unordered_map<int, py::object>>();
-  PyFrameObject* frame = user_frame();
-  if (frame == nullptr) {
-    return py::none();
-  }
-  PyObject* code = code_of(frame);  // held, as one that is_user_code() has seen
+  PyObject* code = code_of(frame);  // held, as one that code_kind() has seen
   const int instruction = PyFrame_GetLasti(frame);
   py::object& location = known[code][instruction];
   if (!location) {
     location = py::make_tuple(py::handle(code), instruction);
   }
   Py_DECREF(frame);
+  return location;
+}
+
+// Where the innermost user code stands, None without; of a library's with the user's own place above it, as op_location().
+// Each is held for good.
+inline py::object place_of_op(int most = most_frames) {
+  static auto& known = *new std::unordered_map<PyObject*, std::unordered_map<PyObject*, py::object>>();
+  PyFrameObject* frame = user_frame(most);
+  if (frame == nullptr) {
+    return py::none();
+  }
+  if (code_kind(code_of(frame)) == own_code) {
+    return location_of(frame);
+  }
+  Py_INCREF(frame);
+  PyFrameObject* outer = frame_of(frame, own_code);
+  const py::object place = location_of(frame);
+  const py::object own = outer == nullptr ? py::none() : location_of(outer);
+  py::object& location = known[place.ptr()][own.ptr()];  // both are held: by location_of()
+  if (!location) {
+    location = py::make_tuple(place[py::int_(0)], place[py::int_(1)], own);
+  }
   return location;
 }
 

@@ -30,15 +30,13 @@ class LineLog {
       return Begun::other;  // a range of our own
     }
     names_.push_back(name.number);
-    PyObject* code = nullptr;
-    int instruction = 0;
+    PyObject* place = Py_None;
     // Where autograd's engine runs a node no line does; a Function or a hook of the user's has the GIL.
     if (torch::autograd::get_current_node() == nullptr || has_gil()) {
       const Gil gil;
-      find(code, instruction, is_optimizing ? frames_in_optimizer : most_frames);
+      place = find(is_optimizing ? frames_in_optimizer : most_frames);
     }
-    codes_.push_back(code);
-    instructions_.push_back(instruction);
+    places_.push_back(place);
     is_inside = !is_block;
     if (!is_block) {
       return Begun::op;
@@ -52,17 +50,16 @@ class LineLog {
   bool is_of_this_thread() const { return std::this_thread::get_id() == thread_; }
   static bool is_in_op() { return is_inside; }
 
-  // Names, and per entry the number of its name, its code (None without) and instruction.
+  // Names, and per entry the number of its name and its place, None without.
   py::tuple result() const {
-    py::list texts, codes;
+    py::list texts, places;
     for (const std::string& text : texts_) {
       texts.append(text);
     }
-    for (PyObject* code : codes_) {
-      codes.append(code == nullptr ? py::none() : py::reinterpret_borrow<py::object>(code));
+    for (PyObject* place : places_) {
+      places.append(py::handle(place));
     }
-    return py::make_tuple(texts, py::array(py::ssize_t(names_.size()), names_.data()), codes,
-                          py::array(py::ssize_t(instructions_.size()), instructions_.data()));
+    return py::make_tuple(texts, py::array(py::ssize_t(names_.size()), names_.data()), places);
   }
 
  private:
@@ -96,21 +93,17 @@ class LineLog {
     return known->second;
   }
 
-  static void find(PyObject*& code, int& instruction, int most) {
+  static PyObject* find(int most) {
     const py::error_scope raised;
     try {
-      PyFrameObject* frame = user_frame(most);
-      if (frame != nullptr) {
-        code = code_of(frame);  // is_user_code() holds it
-        instruction = PyFrame_GetLasti(frame);
-        Py_DECREF(frame);
-      }
+      return place_of_op(most).ptr();
     } catch (const std::exception& error) {  // the line is not known: no trouble of the step's
       PyErr_Clear();
       if (is_interrupt(error)) {
         PyErr_SetInterrupt();
       }
     }
+    return Py_None;
   }
 
   // torch's own optimizers run many small ops below many frames: those have the line of the step. An op that a user's
@@ -121,8 +114,7 @@ class LineLog {
   std::deque<std::string> texts_;
   std::unordered_map<std::string_view, Name> numbers_;
   std::vector<int64_t> names_;
-  std::vector<PyObject*> codes_;
-  std::vector<int> instructions_;
+  std::vector<PyObject*> places_;
 };
 
 inline std::shared_ptr<LineLog>& line_log() {

@@ -17,7 +17,7 @@ namespace nbkit {
 struct Python {
   py::object is_hidden;     // of an op: whether it is a query of torch's own, no work of the step
   py::object is_reshaping;  // of an op: whether it changes a tensor's metadata in place
-  py::object is_user_code;  // of a code object: whether it is no library's below the user's code
+  py::object code_kind;     // of a code object: whose it is
   py::object node_location;  // of a frame: the line that led to an op which an autograd node runs
   py::object current_node;
   py::object function_base;  // what the nodes of custom Functions derive from

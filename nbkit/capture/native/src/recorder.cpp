@@ -10,7 +10,7 @@
 namespace nbkit {
 
 // What Python lends, once per process.
-void install(py::object is_hidden, py::object is_reshaping, py::object is_user_code, py::object node_location,
+void install(py::object is_hidden, py::object is_reshaping, py::object code_kind, py::object node_location,
              py::object describe, py::object is_dtensor, py::object engine_code) {
   if (python != nullptr) {
     return;
@@ -18,7 +18,7 @@ void install(py::object is_hidden, py::object is_reshaping, py::object is_user_c
   py::module_ torch_c = py::module_::import("torch._C");
   python = new Python{std::move(is_hidden),
                       std::move(is_reshaping),
-                      std::move(is_user_code),
+                      std::move(code_kind),
                       std::move(node_location),
                       torch_c.attr("_current_autograd_node"),
                       torch_c.attr("_FunctionBase"),

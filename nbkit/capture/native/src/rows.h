@@ -99,7 +99,7 @@ class Rows {
       }
       call.location = node_location();
     } else if (call.parent < 0) {
-      call.location = user_location();
+      call.location = place_of_op();
     }
   }
 
