@@ -15,7 +15,9 @@ RAISING = {opmap["RAISE_VARARGS"], opmap["RERAISE"]}
 ANYWHERE = (RecursionError, MemoryError)  # the step brings them about, and any line may raise them
 _CALLS = ("__torch_dispatch__", "__torch_function__")
 # Lines of ours that hand on a call of the step: what comes out of one is the step's.
-_HANDS_ON = re.compile(r"(?<![\w.])(?:func|run|function|exec|eval)\(|PyObject_Call\(|\.before\(|\)\(\*args")
+_HANDS_ON = re.compile(
+    r"(?<![\w.])(?:func|run|function|exec|eval)\(|PyObject_Call\(|\.(?:before|dispatch)\(|\)\(\*args"
+)
 
 
 def came_from_op(error: BaseException, recording: Recording) -> bool:

@@ -7,6 +7,7 @@ import torch
 
 import nbkit
 from nbkit.capture.raw.source import CAPTURE
+from nbkit.errors import is_own_file
 
 
 def failing(*, is_chained):
@@ -28,3 +29,18 @@ def test_no_error_of_a_chain_shows_the_recorder(monkeypatch, is_chained, recorde
     assert [type(error) for error in chain] == [ValueError if is_chained else KeyError, RuntimeError]
     files = [frame.f_code.co_filename for error in chain for frame, _ in walk_tb(error.__traceback__)]
     assert not [name for name in files if name.startswith(CAPTURE)]
+
+
+MISTAKES = {
+    "a product": lambda: torch.ones(2, 3) @ torch.ones(2, 3),
+    "a view": lambda: torch.ones(3, 4).view(5, 5),
+    "a target's dtype": lambda: torch.nn.functional.cross_entropy(torch.ones(3, 4), torch.ones(3)),
+}
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_what_shapes_alone_show_to_be_wrong_is_a_mistake_of_the_step(mistake):
+    with pytest.raises(RuntimeError) as caught, nbkit.opcost() as trace:
+        MISTAKES[mistake]()
+    assert trace.meta["error"]["failed_in_nbkit"] is None
+    assert not [frame for frame, _ in walk_tb(caught.value.__traceback__) if is_own_file(frame.f_code.co_filename)]

@@ -193,6 +193,7 @@ class FakeStep(StepMode):
 
     def _run(self, func: OpOverload, args: Any, kwargs: Any) -> Any:
         refuse_device(func, kwargs)
+        refuse_nested(func._opname.startswith("_nested_tensor_from_"), self.asking.place)
         if func not in self.formulas:
             self.formulas[func] = shape_formula(func)
         if (formula := self.formulas[func]) is not None:
@@ -277,7 +278,7 @@ class FakeStep(StepMode):
                 f"A module of nn.Lazy* has parameters without a shape{self.asking.place()}; call the model once on an "
                 "input, which makes them, and then count what it costs."
             )
-        refuse_nested(real, self.asking.place)
+        refuse_nested(real.is_nested, self.asking.place)
         try:
             with self._without_fake_mode() if real.layout in COMPRESSED else nullcontext():
                 fake = self.fakes[real] = self.fake.fake_tensor_converter.from_real_tensor(self.fake, real)

@@ -6,7 +6,6 @@ from types import FrameType
 from typing import Any
 
 import torch
-from torch import Tensor
 from torch._ops import OpOverload
 
 from nbkit.errors import CostError
@@ -26,9 +25,9 @@ def refuse_device(func: OpOverload, kwargs: dict[str, Any]) -> None:
         )
 
 
-def refuse_nested(real: Tensor, place: Callable[[], str]) -> None:
-    """Raises CostError for a nested tensor; `place` says where the step takes it."""
-    if real.is_nested:
+def refuse_nested(is_nested: bool, place: Callable[[], str]) -> None:
+    """Raises CostError for a nested tensor, which the step takes or makes; `place` says where."""
+    if is_nested:
         raise CostError(
             f"opcost cannot take a nested tensor, whose sizes are values{place()}; give the step a padded one, as "
             "torch.nested.to_padded_tensor makes it."

@@ -107,10 +107,16 @@ LAYER = nn.Linear(8, 4)
 LOADER = torch.utils.data.DataLoader(torch.utils.data.TensorDataset(torch.randn(3, 8)))
 JAGGED, STRIDED = nested(torch.jagged), nested(torch.strided)
 HEADS = torch.randn(1, 2, 128, 16)
+ENCODER = nn.TransformerEncoder(nn.TransformerEncoderLayer(8, 2, 8, batch_first=True), 1).eval().requires_grad_(False)
+PADDED = torch.tensor([[False, False, True]])
 REFUSED = {
     "jagged": (lambda: LAYER(JAGGED), "cannot take a nested tensor.* in Linear at .*; give the step a padded one"),
     "jagged, made inside": (lambda: LAYER(nested(torch.jagged)), "cannot take a nested tensor"),
     "nested": (lambda: LAYER(STRIDED), "cannot take a nested tensor"),
+    "nested, made by an encoder in eval mode": (
+        lambda: ENCODER(torch.randn(1, 3, 8), src_key_padding_mask=PADDED),
+        "cannot take a nested tensor.*; give the step a padded one",
+    ),
     "flex attention": (
         lambda: flex_attention(HEADS, HEADS, HEADS),
         "^flex_attention takes functions.*count scaled_dot",
