@@ -76,8 +76,9 @@ class RunParser(CommandParser):
         counts = {"--skip": options.skip, "--steps": options.steps, "--stop-after": options.stop_after or None}
         if options.step is None and (named := [name for name, value in counts.items() if value is not None]):
             self.error(f"{named[0]} is about the steps that --step names; give --step FUNCTION or --step :LINE, too.")
-        # What a first step does once only (memory, optimizer state) would be taken for its time.
-        options.skip = int(self.recorder.is_repeated) if options.skip is None else options.skip
+        if options.skip is None:
+            # What a first step does once (memory, optimizer state) would be taken for its time. A script runs once.
+            options.skip = int(self.recorder.is_repeated and options.step is not None)
         options.steps = 1 if options.steps is None else options.steps
 
 

@@ -42,6 +42,13 @@ def test_steps_of_a_timing_are_its_repeats(nbkit, folder):
     assert (trace.meta["warmup"], trace.meta["repeats"], trace.samples["repeat"].nunique()) == (1, 3, 3)
 
 
+@pytest.mark.parametrize("verb", ["optime", "opdoctor"])
+def test_a_whole_script_is_timed_in_the_one_run_that_it_has(nbkit, folder, verb):
+    assert nbkit("run", "-q", "--verb", verb, "-o", "timed", "train.py") == 0
+    trace = Trace.load(folder / "timed")
+    assert (trace.meta["verb"], trace.meta["complete"], steps(trace) > 1) == (verb, True, True)
+
+
 def test_the_script_ends_after_the_steps_if_asked(nbkit, folder, capsys):
     assert nbkit("run", "-q", "-o", "one", "--step", "Trainer.step", "--stop-after", "train.py") == 0
     assert (capsys.readouterr().out, steps(Trace.load(folder / "one"))) == ("", 1)
