@@ -12,6 +12,8 @@ HANDLE = "Guard the inputs that the message names: clamp, add an eps, or mask be
 # Softmax makes NaN of -Inf only in a row that has nothing else.
 HIDDEN_ROWS = ("aten._softmax.default", "; inputs there: -inf")
 HIDDEN = f"A row of the scores is hidden as a whole: let it show one position at least. {MEANING}"
+# As the message of what the step itself puts there ends.
+GIVEN = ("reaches the gradients", "Put a number there, or keep it out of what the loss is made of.")
 ADVICE = {
     "nan": HANDLE,
     "inf": HANDLE,
@@ -59,6 +61,8 @@ def bad_value_findings(
 
 
 def _advice(bad: pd.Series) -> str:
+    if bad["message"].endswith(GIVEN[0]):
+        return GIVEN[1]
     op, inputs = HIDDEN_ROWS
     is_hidden = bad["kind"] == "nan" and bad["op"] == op and bad["message"].endswith(inputs)
     return HIDDEN if is_hidden else ADVICE[bad["kind"]]

@@ -18,7 +18,15 @@ from nbkit.capture.check.hidden import Held
 from nbkit.capture.check.local_ops import LocalOps
 from nbkit.capture.check.masks import MOVING, is_given
 from nbkit.capture.check.memory import Memory, storage_of, stored
-from nbkit.capture.check.origins import BadTensor, from_outside, origin_of, underflow_of, unwritten, visible_results
+from nbkit.capture.check.origins import (
+    BadTensor,
+    from_outside,
+    given_nan,
+    origin_of,
+    underflow_of,
+    unwritten,
+    visible_results,
+)
 from nbkit.capture.check.values import infinities, is_float, is_readable, largest, smallest_normal
 from nbkit.capture.raw.native_registry import NativeRegistry
 from nbkit.capture.raw.recording import Recording
@@ -233,6 +241,8 @@ class Checker:
         if finding is None or came_in:
             self.propagated += 1
             finding = None
+            if (given := given_nan(traits, args, kwargs, tensor, position)) is not None:
+                self._add(given)  # what becomes of it shows later
             if has_mask and not came_in and traits.packet in MOVING and not written:
                 return None  # a mask still, which is nobody's result
         else:

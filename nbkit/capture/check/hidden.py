@@ -222,6 +222,22 @@ def needs_gradient(flow: Dataflow, op: int) -> bool:
     return bool(flow.requires_grad[flow.rows(op)].any())
 
 
+def reaches_gradients(bad: pd.DataFrame, ops: pd.DataFrame, flow: Dataflow, held: list[Held]) -> np.ndarray:
+    """Returns of each bad tensor whether its NaN goes on, op by op, to an optimizer or to a gradient that stays."""
+    steps, phases = Steps(ops, flow, held), ops["phase"].to_numpy()
+    told = np.zeros(len(bad), dtype=bool)
+    for row, op_id in enumerate(bad["op_id"].tolist()):
+        frontier, seen = [each for each in steps.carriers(op_id) if not each.is_mask], set[Carrier]()
+        while frontier and not told[row]:
+            carrier = frontier.pop()
+            phase, is_alive = phases[carrier.since], carrier.storage in flow.alive
+            told[row] = phase == "optimizer" or (phase == "backward" and is_alive)
+            seen.add(carrier)
+            users = [op for op in flow.met_by(carrier.storage, carrier.since) if op in steps.held]
+            frontier += [each for op in users for each in steps.carriers(op) if not each.is_mask and each not in seen]
+    return told
+
+
 def origins_of_inf(bad: pd.DataFrame, flow: Dataflow, held: list[Held]) -> list[int | None]:
     """Returns of each bad tensor the op among them that made the Inf that its op computed with; null for none."""
     made: dict[int, list[int]] = defaultdict(list)  # ops that put what is not finite there, by storage, in call order

@@ -9,7 +9,7 @@ import pandas as pd
 
 from nbkit.capture.check.checker import Checker
 from nbkit.capture.check.discarded import Dataflow, discarded
-from nbkit.capture.check.hidden import Held, hidden, origins_of_inf
+from nbkit.capture.check.hidden import Held, hidden, origins_of_inf, reaches_gradients
 from nbkit.capture.check.origins import NOBODY
 from nbkit.capture.frames.tensor_rows import dtype_text, sizes_text
 from nbkit.capture.raw.recording import Recording
@@ -23,7 +23,7 @@ from nbkit.schema import FINDINGS
 from nbkit.trace.trace import Trace
 
 KEYS = ["op_id", "role", "position"]
-MEASURED = ("kind", "role", "position", "inf_count", "message", "reads_inf")
+MEASURED = ("kind", "role", "position", "inf_count", "message", "reads_inf", "is_given")
 SCALED = (
     "A GradScaler looked at the gradients: where they hold NaN or Inf it skips the optimizer's step and lowers its "
     "scale, so that an overflow in the backward pass of its first steps is expected."
@@ -39,8 +39,8 @@ class opcheck(Recorder):  # noqa: N801  a context manager is named like the func
     though all that went in was finite, results that fell below what their dtype can hold; and one for each tensor that
     came in with NaN or Inf, or lies in memory that was never filled. Ops that only pass them on are counted in
     `meta["propagated_ops"]`. Expected NaN/Inf constants, such as the -inf of an attention mask, made in the step or
-    before, are no finding, nor is what nothing keeps: a NaN or an Inf that a formula of torch masks, or an Inf of which
-    the step makes nothing but integers (`meta["discarded_ops"]`).
+    before, are no finding unless a NaN of them reaches the gradients, nor is what nothing keeps: a NaN or an Inf that a
+    formula of torch masks, or an Inf of which the step makes nothing but integers (`meta["discarded_ops"]`).
     `nbkit.producers(trace, op_id)` tells where the inputs came from.
 
     Args:
@@ -114,15 +114,19 @@ class CheckObserver(Observer):
     def completed(self, frames: Frames, meta: Meta) -> tuple[Frames, Meta]:
         bad, ops, tensors = self.bad, frames["ops"], frames["tensors"]
         bad["follows_from"] = None
-        if not meta["filtered_ops"]:  # else nobody knows what became of a result
+        is_given = bad["is_given"].to_numpy(dtype=bool)
+        if meta["filtered_ops"]:  # nobody knows what became of a result
+            bad = bad[~is_given].reset_index(drop=True)
+        else:
             thrown_away = np.zeros(len(bad), dtype=bool)
             if len(bad):
                 flow = Dataflow(ops, tensors, self.recording.registry.live_storages())
                 thrown_away = discarded(bad, ops, flow) | hidden(bad, ops, flow, self.held)
+                thrown_away[is_given] = ~reaches_gradients(bad[is_given], ops, flow, self.held)
             bad = bad[~(thrown_away | recomputed(bad, ops, tensors, self.held))].reset_index(drop=True)
             if bad["reads_inf"].any():
                 bad["follows_from"] = pd.Series(origins_of_inf(bad, flow, self.held), dtype=object)
-            meta = {**meta, "discarded_ops": int(thrown_away.sum())}
+            meta = {**meta, "discarded_ops": int((thrown_away & ~is_given).sum())}
         if bad.empty:  # as of nearly every step
             return with_findings(frames, FINDINGS.frame()), meta
         is_scaled = bool(ops["op"].str.contains("_amp_foreach_non_finite_check_and_unscale_").any())

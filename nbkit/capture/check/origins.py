@@ -22,6 +22,8 @@ FILLING = frozenset(
     "constant_pad_nd".split()
 )
 
+# Of what the step itself writes, and the gradients get.
+GIVEN = ": the step puts it there, and it reaches the gradients"
 # Of what came in: a parameter was so before, other tensors may be made within the step, out of sight.
 NOBODY = ", and no recorded op made it so"
 
@@ -59,6 +61,7 @@ class BadTensor:
     inf_count: int = 0
     slot: int = -1  # index into Recording.ops
     reads_inf: bool = False
+    is_given: bool = False  # the step puts it there itself: wrong only where it reaches what is trained
 
     def __post_init__(self) -> None:
         self.dtype, self.shape = self.tensor.dtype, self.tensor.shape
@@ -161,6 +164,17 @@ def underflow_of(traits: OpTraits, args: Any, kwargs: Any, tensor: Tensor, posit
         " is what is left",
     )
     return BadTensor("underflow", "output", position, tensor, message)
+
+
+def given_nan(traits: OpTraits, args: Any, kwargs: Any, tensor: Tensor, position: int) -> BadTensor | None:
+    """Returns that an op put NaN into memory which it was given as a number, or as a tensor of one; else None."""
+    numbers = [each for each in all_tensors(args, kwargs) if is_float(each) and each.dim() == 0]
+    is_number = any(map(isnan, numbers_in((args, kwargs)))) or any(counts(each)[0] for each in numbers)
+    nans, infs = counts(tensor)
+    if not (nans and is_number and (traits.packet in FILLING or traits.packet == "copy_")):
+        return None
+    how_many = _how_many(nans, values_of(tensor), "NaN", first_true(torch.isnan(values_of(tensor))))
+    return BadTensor("nan", "output", position, tensor, Message(*how_many, GIVEN), nans, infs, is_given=True)
 
 
 def from_outside(tensor: Tensor, position: int) -> BadTensor:

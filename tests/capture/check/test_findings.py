@@ -177,6 +177,43 @@ def test_a_part_written_with_nan_keeps_the_whole_from_being_clean():
     assert kinds(step) == []  # given as a number; add_ propagates it
 
 
+def put_at_an_index(x):
+    x = x.clone()
+    x[0, 1] = math.nan
+    return x
+
+
+@pytest.mark.parametrize(
+    ("put", "op"),
+    [
+        (put_at_an_index, "aten.copy_.default"),
+        (lambda x: x.masked_fill(x > 1, math.nan), "aten.masked_fill.Scalar"),
+        (lambda x: torch.full_like(x, math.nan), "aten.full_like.default"),
+    ],
+)
+def test_a_nan_that_the_step_puts_there_is_found_where_it_reaches_the_gradients(put, op):
+    model = nn.Sequential(nn.Linear(4, 4), nn.ReLU(), nn.Linear(4, 1))
+    x = torch.arange(8.0).view(2, 4)
+    trace = found(lambda: model(put(x)).mean().backward())
+    assert bool(model[0].weight.grad.isnan().any())
+    assert trace.findings[["op", "rule", "severity"]].to_numpy().tolist() == [[op, "nan", "error"]]
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda z, nan: torch.where(z > 0, z, nan).nanmean(),
+        lambda z, nan: torch.where(z > 0, z, nan).nan_to_num().sum(),
+        lambda z, nan: (torch.where(z > 0, z.detach(), nan).nansum(), z.sum())[1],
+    ],
+)
+def test_a_nan_that_the_step_puts_there_and_takes_out_is_none(use):
+    layer = nn.Linear(4, 4)
+    trace = found(lambda: use(layer(torch.randn(3, 4)), torch.full((4,), math.nan)).backward())
+    assert bool(layer.weight.grad.isfinite().all())
+    assert trace.findings.empty
+
+
 def test_each_tensor_of_a_list_has_its_finding():
     trace = found(lambda: torch._foreach_div([ones(2), ones(2)], [torch.zeros(2), torch.zeros(2)]))
     assert [found["position"] for found in measured(trace)] == [0, 1]
