@@ -23,10 +23,13 @@ from nbkit.views.summary.facts import facts
 from nbkit.views.summary.names import shown
 from nbkit.views.summary.once import once_per_view
 
+OTHER_THREADS = "whose ops are not recorded"  # as capture/step/other_threads.py counts them
 LATER_STEPS = (
     "One step was checked, and faults often begin later: watch several with %%opaudit or "
     "`python -m nbkit audit SCRIPT --step STEP`."
 )
+# Whose questions opdoctor answers, too.
+OWN_LOOKS = {"opdoctor": ("opcheck", "opaudit")}
 # Figures of a recording that a reader of findings needs; the summary has all.
 FIGURES = {
     "step": "{} step",
@@ -77,17 +80,30 @@ def brief_of(trace: Trace) -> Brief:
     own = str(trace.meta.get("verb"))
     was_run = own != "opcost" and any(len(trace.frames.get(name, ())) for name in ("ops", "steps"))
     unseen = [look for look in LOOKS if results[look.verb] is None]
-    is_said = bool(trace.meta.get("unjudged"))
-    nothing: list[Words] = [(look.nothing,) for look in unseen if look.verb == own and not is_said]
+    owned = OWN_LOOKS.get(own, (own,))
+    nothing: list[Words] = [(look.nothing,) for look in unseen if look.verb in owned and _is_missed(trace, look)]
     return Brief(
         _what_ran(trace),
         facts(trace).incomplete,
-        (*verdict, *nothing) or tuple(recorded_words(trace)),
+        (*((*verdict, *nothing) or recorded_words(trace)), *_elsewhere(trace)),
         tone,
         tuple(found),
-        left_to_look_at(trace, [look for look in unseen if was_run and look.verb != own and look.is_usual]),
+        left_to_look_at(trace, [look for look in unseen if was_run and look.verb not in owned and look.is_usual]),
         (*(shown(str(limit), LONGEST) for limit in trace.meta.get("limits", [])), *_later_steps(trace, found)),
     )
+
+
+def _is_missed(trace: Trace, look: Look) -> bool:
+    """Returns whether it is to be said that there was nothing to look at: opdoctor says otherwise that no op ran."""
+    ops = trace.frames.get("ops", OPS.frame())
+    is_trained = look.verb != "opaudit" or ops["phase"].isin(["backward", "optimizer"]).any()
+    is_of_doctor = trace.meta.get("verb") == "opdoctor"
+    return not trace.meta.get("unjudged") and not (is_of_doctor and not ((ops["level"] == "aten").any() and is_trained))
+
+
+def _elsewhere(trace: Trace) -> list[Words]:
+    """Says what ran in other threads, of which the rest of the brief knows nothing."""
+    return [(f"Not seen: {shown(why)}.",) for why in trace.meta.get("skipped", {}) if OTHER_THREADS in why]
 
 
 def _later_steps(trace: Trace, found: Sequence[Entry]) -> tuple[str, ...]:

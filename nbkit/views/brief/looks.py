@@ -126,6 +126,8 @@ def _moved(trace: Trace, of: pd.DataFrame, trained: int, among: int | None) -> s
     moved, steps = int(is_moved.sum()), trace.meta.get("optimizer_steps")
     ops, share = trace.frames.get("ops", OPS.frame()), _share(with_gradient, trained, among)
     has_backward = not len(ops) or bool((ops["phase"] == "backward").any())
+    if not with_gradient and has_backward and of["gradient"][is_trained].isna().all():
+        return "their gradients cannot be read"
     if not with_gradient and not moved:
         left = f"none had a gradient {'when the optimizer stepped' if steps else 'at the end'}"
         return left if has_backward else "no gradient was computed"
@@ -201,7 +203,7 @@ LOOKS = (
         "gradients",
         "opaudit",
         _training,
-        "Not audited: no module ran in the recording, so that there is no parameter to look at.",
+        "Not audited: no module ran in the recording, and parameters outside modules are not looked at.",
     ),
     Look("bits from run to run", "bits", "opstable", _stability, "Not run again: no call was.", is_usual=False),
     Look("where the time goes", "time", "optime", _times, "Not timed: no op ran."),

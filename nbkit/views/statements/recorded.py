@@ -31,7 +31,7 @@ def _counts(trace: Trace) -> Iterator[str]:
     if len(ops):
         # Of a timeline, whose rows are of many kinds, too.
         aten = int((ops["level"] == "aten").sum())
-        counted = units.counted(aten, "op") if aten else f"{units.count(len(counted_ops(ops)[0]))} calls"
+        counted = units.counted(aten, "op") if aten else units.counted(len(counted_ops(ops)[0]), "call")
         yield " in ".join([counted, *of_modules])
     elif len(nodes):
         yield _of_graph(nodes, of_modules)

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from nbkit import units
+from nbkit.schema import OPS
 from nbkit.trace.trace import Trace
 from nbkit.views.statements.statement import Words
 from nbkit.views.statements.time import without_recording
@@ -13,8 +14,8 @@ from nbkit.views.summary.names import ROOT, shown
 def step_words(trace: Trace) -> list[Words]:
     """Returns the sentences of a brief; none for what has not measured a whole step."""
     step = trace.meta.get("step")
-    if step and not len(trace.frames.get("ops", ())):
-        return [("No op of torch ran in the step, so there was nothing to look at.",)]
+    if step and not (trace.frames.get("ops", OPS.frame())["level"] == "aten").any():
+        return [("No op of torch ran in the step's thread, so there was nothing to look at.",)]
     return [*_time(step), *_memory(step)] if step else []
 
 

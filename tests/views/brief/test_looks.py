@@ -1,5 +1,7 @@
 """What was looked at in a step, what came of it, and what is said where nothing could be looked at."""
 
+from threading import Thread
+
 import numpy as np
 import pandas as pd
 import torch
@@ -100,13 +102,46 @@ def test_a_learning_rate_of_zero_and_gradients_that_are_gone_are_told():
     assert result("opaudit", trace).endswith("1 of them frozen: none had a gradient when the optimizer stepped.")
 
 
+NOT_AUDITED = "Not audited: no module ran in the recording, and parameters outside modules are not looked at."
+
+
 def test_an_audit_of_nothing_says_so_and_finds_nothing_right():
     with nbkit.opaudit() as trace:
         torch.ones(2).exp()
     brief = brief_of(trace)
     assert brief.tone == ""
-    assert told(brief) == ["Not audited: no module ran in the recording, so that there is no parameter to look at."]
+    assert told(brief) == [NOT_AUDITED]
     assert [look.verb for look in brief.missing] == ["opcheck", "opdiff", "optime"]
+
+
+def test_a_doctor_says_what_it_could_not_look_at():
+    weight, x = torch.ones(2, 2, requires_grad=True), torch.ones(1, 2)
+    with nbkit.opdoctor() as trace:
+        (x @ weight).sum().backward()
+    brief = brief_of(trace)
+    assert (told(brief)[0], told(brief)[-1]) == ("Nothing wrong found.", NOT_AUDITED)
+    assert [look.verb for look in brief.missing] == ["opdiff"]
+
+
+def test_what_ran_in_other_threads_is_said_to_be_unknown():
+    layer = nn.Linear(2, 2)
+    with nbkit.opdoctor() as trace:
+        torch.ones(1).exp()
+        (thread := Thread(target=layer, args=(torch.ones(1, 2),))).start()
+        thread.join()
+    assert told(brief_of(trace))[-1] == (
+        "Not seen: module calls in 1 other thread, whose ops are not recorded: record inside the thread, or use "
+        "optrace(threads='all')."
+    )
+
+
+def test_gradients_without_values_are_not_said_to_be_none():
+    with torch.device("meta"):
+        layer, x = nn.Linear(2, 2), torch.ones(1, 2)
+    with nbkit.opaudit() as trace:
+        layer(x).sum().backward()
+    assert layer.weight.grad is not None
+    assert result("opaudit", trace) == "2 parameters of Linear: their gradients cannot be read."
 
 
 def test_many_models_are_counted():
