@@ -64,7 +64,7 @@ class TimeObserver(Observer):
         # Within the profiler's own time hooks are installed and removed.
         wall_us = min(self.run.wall_us, meta["wall_us"] - self._own_us())
         time_us = wall_us - rows_us - len(timed) * event_overhead_us(self.options)
-        step = {"time_us": max(time_us, 0.0), "runs": 0, **memory_of(frames), **flops_of(frames["ops"])}
+        step = {"time_us": max(time_us, 0.0), "runs": 0, **memory_of(frames), **flops_of(frames)}
         self.findings, self.is_taken = time_findings(self.run.frames), not len(timed)
         return frames, {**meta, "step": step}
 
@@ -99,7 +99,11 @@ def memory_of(frames: Frames) -> dict[str, Any]:
     is_maker = ops["op"].isin(["torch.tensor", "torch.Tensor.new_tensor"])
     is_lift = (ops["op"] == "aten.lift_fresh.default") & ops["parent_id"].isin(ops.loc[is_maker, "op_id"])
     is_made = first["op_id"].isin(ops.loc[is_lift, "op_id"])
-    before = first.loc[(first["role"] == "input") & ~is_made, "storage_id"]
+    # A hook, such as that of a checkpoint, may read what an op makes before the op has ended.
+    place = pd.MultiIndex.from_frame(tensors[["op_id", "storage_id"]])
+    is_output = tensors["role"] == "output"
+    made = tensors.loc[is_output & ~place.isin(place[~is_output]), "storage_id"]
+    before = first.loc[(first["role"] == "input") & ~is_made & ~first["storage_id"].isin(made), "storage_id"]
     rows = tensors[tensors["storage_id"].isin(before) & (tensors["device"] == "cpu")]
     held = int(rows.groupby("storage_id")["size_bytes"].max().sum())
     is_least = bool((memory.loc[memory["device"] == "cpu", "allocated_bytes"] < 0).any())
@@ -107,10 +111,14 @@ def memory_of(frames: Frames) -> dict[str, Any]:
     return {"peak_bytes": peak, "held_bytes": held, "peak_device": None, "peak_is_least": is_least}
 
 
-def flops_of(ops: pd.DataFrame) -> dict[str, int]:
-    """Returns the FLOPs of recorded products and convolutions, and how many such calls nobody could count."""
-    known = formulas()
-    kinds = ops.loc[ops["level"] == "aten", ["op", "input_shapes", "arguments"]]
+def flops_of(frames: Frames) -> dict[str, int]:
+    """Returns the FLOPs of recorded products and convolutions, and how many such calls nobody could count.
+
+    A call that raised has no result and computed nothing: so a checkpoint ends what it computes again.
+    """
+    known, ops, tensors = formulas(), frames["ops"], frames["tensors"]
+    has_result = ops["op_id"].isin(tensors.loc[tensors["role"] == "output", "op_id"])
+    kinds = ops.loc[has_result & (ops["level"] == "aten"), ["op", "input_shapes", "arguments"]]
     counted = {"flops": 0, "uncounted_calls": 0}
     for row in kinds.value_counts(dropna=False, sort=False).reset_index(name="calls").to_dict("records"):
         op, calls = str(row["op"]), int(row["calls"])

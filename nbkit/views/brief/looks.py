@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import isfinite
 
 import pandas as pd
 
@@ -191,7 +192,7 @@ def _other_bits(stability: pd.DataFrame) -> str:
         return ""
     worst = rows.iloc[int(rows["max_difference_fraction"].fillna(-1).to_numpy().argmax())]
     far = worst["max_difference_fraction"]
-    by = "" if pd.isna(far) else f", by up to {far:.2g} of the largest element ({shown(str(worst['op']))})"
+    by = "" if not isfinite(far) else f", by up to {far:.2g} of the largest element ({shown(str(worst['op']))})"
     return f" With another batch, other threads or strides the bits of {units.counted(len(rows), 'call')} change{by}."
 
 

@@ -12,6 +12,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 from torch import nn
+from torch.utils.checkpoint import checkpoint
 from torch.utils.flop_counter import FlopCounterMode
 
 import nbkit
@@ -114,6 +115,25 @@ def test_hooks_are_no_part_of_the_time():
     assert trace.meta["step"]["time_us"] <= trace.meta["wall_us"]
 
 
+def test_a_checkpoint_computes_no_more_than_torch_counts_and_reads_no_more_than_was_there():
+    layers = nn.ModuleList(nn.Sequential(nn.Linear(8, 8), nn.Sigmoid(), nn.Linear(8, 8)) for _ in range(2))
+    x = torch.randn(4, 8)
+
+    def step():
+        out = x
+        for layer in layers:
+            out = checkpoint(layer, out, use_reentrant=False)
+        out.sum().backward()
+
+    with FlopCounterMode(display=False) as counter:
+        step()
+    layers.zero_grad()
+    measured = nbkit.opdoctor().run(step).meta["step"]
+    assert measured["flops"] == counter.get_total_flops()
+    tensors = [x, *layers.parameters()]
+    assert measured["held_bytes"] == sum(one.numel() * one.element_size() for one in tensors)
+
+
 def test_flops_are_those_that_torch_counts():
     model = nn.Sequential(nn.Conv2d(3, 8, 3, stride=2), nn.Flatten(), nn.Linear(8 * 7 * 7, 4))
     x = torch.randn(2, 3, 16, 16)
@@ -206,7 +226,7 @@ def test_the_time_without_recording_is_told_where_two_runs_warm_up():
 
 
 def test_a_step_without_ops_says_so():
-    assert nbkit.opdoctor().run(lambda: None).brief().startswith("No op of torch ran in the step")
+    assert nbkit.opdoctor().run(lambda: None).brief().startswith("No op of torch ran in the step's thread")
 
 
 def test_it_keeps_no_model_alive():

@@ -239,6 +239,21 @@ def test_kernels_of_whole_layers_are_the_same_again_while_they_train(batch_first
     assert rows["stride_invariant"].isna().all()
 
 
+def test_kernels_that_torch_calls_with_the_strides_they_need_get_no_others():
+    heads, image = torch.randn(3, 2, 4, 8, 8, requires_grad=True).unbind(), torch.randn(2, 4, 3, 3, requires_grad=True)
+    weighted = torch.nn.utils.parametrizations.weight_norm(torch.nn.Linear(8, 8))
+
+    def step():
+        attended = torch.nn.functional.scaled_dot_product_attention(*heads)
+        normed = torch.nn.functional.group_norm(image, 2).square().sum()
+        (weighted(attended).square().sum() * normed).backward()
+
+    trace = stable(step, checks="strides")
+    tried = trace.stability[trace.stability["stride_invariant"].notna()]
+    assert {"aten.addmm.default", "aten.sum.default"} <= set(tried["op"])
+    assert tried["max_difference_fraction"].max() < 1e-4  # rounding: 1e25 of the largest element with other strides
+
+
 def test_an_op_that_uses_up_what_another_one_noted_has_its_inputs_copied():
     backward = traits_of(torch.ops.aten._cudnn_rnn_backward.default)
     assert backward.changes_arguments and not backward.is_writing
