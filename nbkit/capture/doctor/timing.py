@@ -17,7 +17,7 @@ from nbkit.capture.recorder.observer import Frames, Meta, Observer
 from nbkit.capture.step.module_calls import ModuleCalls
 from nbkit.findings.finding import with_findings
 from nbkit.findings.time.rules import time_findings
-from nbkit.flops import call_flops, formulas
+from nbkit.flops import call_flops, formulas, rule_of
 from nbkit.schema import FINDINGS, TIMINGS
 from nbkit.schema.findings import MOST_OPS
 from nbkit.timeline.median_times import at_median_times, gaps_us, moved
@@ -124,6 +124,7 @@ def flops_of(frames: Frames) -> dict[str, int]:
         op, calls = str(row["op"]), int(row["calls"])
         formula = known.get(op.rpartition(".")[0])
         if formula is None:
+            counted["uncounted_calls"] += calls * (rule_of(_overload(op)) is None)
             continue
         shapes = row["input_shapes"]
         flops = (
@@ -136,9 +137,12 @@ def flops_of(frames: Frames) -> dict[str, int]:
 def _values(op: str, arguments: object) -> list[Any]:
     """Returns the arguments of a call in their order, null for tensors."""
     named = json.loads(arguments) if isinstance(arguments, str) else {}
+    return [named.get(argument.name) for argument in _overload(op)._schema.arguments]
+
+
+def _overload(op: str) -> Any:
     namespace, name, overload = op.split(".")
-    schema = getattr(getattr(getattr(torch.ops, namespace), name), overload)._schema
-    return [named.get(argument.name) for argument in schema.arguments]
+    return getattr(getattr(getattr(torch.ops, namespace), name), overload)
 
 
 def times_of(timed: Trace) -> dict[str, Any]:

@@ -69,7 +69,7 @@ def _differences(trace: Trace) -> str | None:
         same = len(compared) - len(wrong)
         return f"{tensors}: {_share(same, len(compared))} with the captured bits, form and memory."
     if not len(wrong):
-        text = f"{tensors}: {_precise(compared, reference)}"
+        text = f"{tensors}: {_precise(compared, reference)}{_nans(compared, reference)}"
         off = off_without_fault(trace.meta)
         against = shown(str(trace.meta.get("against")))
         return (
@@ -78,6 +78,13 @@ def _differences(trace: Trace) -> str | None:
     failed = ", or could not be compared" if (wrong["status"] == "failed").any() else ""
     differ = "differs" if len(wrong) == 1 else "differ"
     return f"{units.count(len(wrong))} of {tensors} {differ} from {reference} by more than rounding allows{failed}."
+
+
+def _nans(compared: pd.DataFrame, reference: str) -> str:
+    """Says how many results are NaN on both sides, of which a comparison tells nothing."""
+    nans = int((compared["actual_nan_count"].fillna(0) > 0).sum())
+    hold = "1 of them holds" if nans == 1 else f"{units.count(nans)} of them hold"
+    return f" {hold} NaN, as on {reference}: opcheck finds where it begins." if nans else ""
 
 
 def _precise(compared: pd.DataFrame, reference: str) -> str:

@@ -8,6 +8,7 @@ from nbkit import units
 from nbkit.analysis.cost.cost_tree import cost_tree
 from nbkit.analysis.cost.memory_by_kind import memory_by_kind
 from nbkit.analysis.cost.op_totals import costs_of, has_whole_costs
+from nbkit.analysis.graph.op_graph import BACKWARD_CALLS
 from nbkit.analysis.time.memory import peak_rows
 from nbkit.schema.cost import STORAGE_KINDS
 from nbkit.trace.trace import Trace
@@ -54,7 +55,9 @@ def _memory(trace: Trace) -> Iterator[Words]:
     yield from _fits(trace, int(rows["allocated_bytes"].max()))
     saved = int(trace.saved["new_bytes"].sum()) if "saved" in trace.frames else 0
     if saved:
-        yield (f"{_at_most(trace).capitalize()}{units.data_size(saved)} are saved for the backward pass.",)
+        passes = int(trace.ops["op"].isin(BACKWARD_CALLS).sum())
+        whom = f"{passes} backward passes, in all" if passes > 1 else "the backward pass"
+        yield (f"{_at_most(trace).capitalize()}{units.data_size(saved)} are saved for {whom}.",)
 
 
 def _fits(trace: Trace, peak: int) -> Iterator[Words]:

@@ -134,6 +134,12 @@ def test_a_checkpoint_computes_no_more_than_torch_counts_and_reads_no_more_than_
     assert measured["held_bytes"] == sum(one.numel() * one.element_size() for one in tensors)
 
 
+def test_flops_that_nobody_can_count_make_the_number_a_least_one():
+    sparse, x = torch.eye(3).to_sparse(), torch.randn(3, 3)
+    measured = nbkit.opdoctor().run(lambda: torch.sparse.mm(sparse, x @ x)).meta["step"]
+    assert (measured["flops"], measured["uncounted_calls"]) == (2 * 3**3, 1)
+
+
 def test_flops_are_those_that_torch_counts():
     model = nn.Sequential(nn.Conv2d(3, 8, 3, stride=2), nn.Flatten(), nn.Linear(8 * 7 * 7, 4))
     x = torch.randn(2, 3, 16, 16)

@@ -144,6 +144,15 @@ def test_gradients_without_values_are_not_said_to_be_none():
     assert result("opaudit", trace) == "2 parameters of Linear: their gradients cannot be read."
 
 
+def test_results_that_are_nan_on_both_sides_are_told():
+    layer = nn.Linear(2, 2)
+    layer.weight.data.fill_(torch.nan)
+    with nbkit.opdiff() as trace:
+        layer(torch.ones(1, 2)).exp()
+    whole = "3 compared tensors: none is further from cpu than rounding allows."
+    assert result("opdiff", trace) == f"{whole} 2 of them hold NaN, as on cpu: opcheck finds where it begins."
+
+
 def test_many_models_are_counted():
     models = [nn.Linear(2, 2) for _ in range(7)]
     with nbkit.opaudit() as trace:

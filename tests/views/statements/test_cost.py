@@ -30,6 +30,17 @@ def test_a_stranger_reads_the_peak_what_makes_it_up_and_what_computes() -> None:
     assert flops == f"It computes 205 kFLOP ({passes}), {most}."
 
 
+def test_what_several_passes_save_is_not_told_as_that_of_one() -> None:
+    layer, x = torch.nn.Linear(16, 16), torch.ones(4, 16)
+
+    def step() -> None:
+        for _ in range(3):
+            layer(x).relu().sum().backward()
+
+    # In each pass what relu gives, 4 x 16 numbers; x is the same memory in all of them.
+    assert "1.00 KiB are saved for 3 backward passes, in all." in said(nbkit.opcost().run(step))
+
+
 def test_a_step_that_allocates_nothing_needs_most_from_the_start() -> None:
     weight = torch.ones(256)
     memory, *_ = said(nbkit.opcost().run(lambda: weight.mul_(2)))
