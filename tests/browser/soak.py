@@ -3,8 +3,9 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from random import Random
+from typing import Any
 
-from playwright.sync_api import CDPSession, Locator, Page
+from playwright.sync_api import CDPSession, ElementHandle, Locator, Page
 
 from tests.browser.op_table.test_op_table_looks import DARK, LIGHT, SET_THEME
 
@@ -38,10 +39,12 @@ ESCAPE = """() => {
 }"""
 # Playwright's own look at an element waits for frames in which it does not move, which is most of the time of a soak.
 PLACE = """(stage) => {
+  if (!stage.isConnected) return null;
   stage.scrollIntoViewIfNeeded();
   const { x, y, width, height } = stage.getBoundingClientRect();
   return [x, y, width, height];
 }"""
+FOCUS = "(stage) => stage.isConnected ? (stage.focus(), true) : null"
 
 PARTS = ("usedSize", "embedderHeapUsedSize", "backingStorageSize")
 # What the browser's protocol calls a held key.
@@ -63,20 +66,29 @@ class Soaked:
     pause_ms: int = 500
 
 
-@dataclass(frozen=True)
+@dataclass
 class Hand:
     """What acts on a widget: keys, and a mouse whose presses and turns need no move before them.
 
     The browser answers each move in its next frame, and Playwright's mouse moves to wherever it does something else.
+    To find an element takes longer than to ask it something, so the stage is looked for again only when it is gone.
     """
 
     widget: Soaked
     random: Random
     session: CDPSession
+    stage: ElementHandle
+
+    def on_stage(self, script: str) -> Any:
+        """What the script says of the stage."""
+        if (said := self.stage.evaluate(script)) is None:
+            self.stage = self.widget.stage.element_handle()
+            said = self.stage.evaluate(script)
+        return said
 
     def somewhere(self) -> tuple[float, float]:
         """A place on the stage, as far as that is in the window."""
-        x, y, width, height = self.widget.stage.evaluate(PLACE)
+        x, y, width, height = self.on_stage(PLACE)
         return x + width * self.random.random(), y + height * self.random.random()
 
     def mouse(self, kind: str, place: tuple[float, float], **others: object) -> None:
@@ -123,7 +135,7 @@ def soak(widget: Soaked, *, actions: int = 300, most_rounds: int = 6, seed: int 
     begin = widget.root.evaluate(TOOLS)
     session = page.context.new_cdp_session(page)
     while len(held.nodes) < 2 or (held.grown() and len(held.nodes) < most_rounds):
-        hand = Hand(widget, Random(seed), session)
+        hand = Hand(widget, Random(seed), session, widget.stage.element_handle())
         for _ in range(actions):
             hand.random.choice(ACTIONS)(hand)
         _bring_back(widget, begin)
@@ -163,7 +175,7 @@ def _click(hand: Hand) -> None:
 
 
 def _press(hand: Hand) -> None:
-    hand.widget.stage.focus()
+    hand.on_stage(FOCUS)
     for _ in range(3):
         hand.widget.root.page.keyboard.press(hand.random.choice(hand.widget.keys))
 
