@@ -6,6 +6,7 @@ ratio of what it leaves; what else they have:
 
 - scaled: `factor`, and `factor_spread`, the 5th and 95th percentile of actual / expected; negated; zero; nan; constant;
 - offset: `offset`, and `offset_spread` likewise of actual - expected;
+- other_eps: `eps`, in as many digits as rounding leaves, and `given_eps`;
 - clipped, flushed: `element_fraction`, the share of elements that end at the largest magnitude, or are zero as they are
   smaller than all others; all other elements are right;
 - unchanged: as before the op, which should have written to it; copied_input: `input`; other_result: `result`;
@@ -112,6 +113,7 @@ TEXTS: dict[str, Callable[[Evidence], str]] = {
     "negated": lambda evidence: "is the reference with the other sign",
     "scaled": lambda evidence: f"is {evidence['factor']:.6g} x the reference",
     "offset": _offset,
+    "other_eps": lambda evidence: f"is as with eps={evidence['eps']:g} instead of {evidence['given_eps']:g}",
     "clipped": lambda evidence: "is right up to a magnitude at which all larger elements end",
     "flushed": lambda evidence: "is right except for the smallest elements, which are zero",
     "transposed": _transposed,

@@ -70,9 +70,10 @@ DIFFS = table(
     (
         "pattern",
         "str",
-        "what the difference looks like: scaled, offset, negated, zero, nan, constant, clipped, flushed, unchanged, "
-        "copied_input, other_result, stale, accumulated, transposed, shifted, permuted, repeated, reordered, beyond, "
-        "rows, block, elements, rounded_inputs or rounded_result; null where no simple pattern explains it",
+        "what the difference looks like: scaled, offset, other_eps, negated, zero, nan, constant, clipped, flushed, "
+        "unchanged, copied_input, other_result, stale, accumulated, transposed, shifted, permuted, repeated, "
+        "reordered, beyond, rows, block, elements, rounded_inputs or rounded_result; null where no simple pattern "
+        "explains it",
     ),
     (
         "pattern_evidence",

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from nbkit.capture.diff.pair import Pair
-from nbkit.capture.diff.patterns.calls import other_values, rounded_inputs
+from nbkit.capture.diff.patterns.calls import other_eps, other_values, rounded_inputs
 from nbkit.capture.diff.patterns.candidate import LARGEST, Found, Wrong
 from nbkit.capture.diff.patterns.places import place_patterns, reordered
 from nbkit.capture.diff.patterns.regions import region_pattern
@@ -29,6 +29,7 @@ def _patterns(wrong: Wrong) -> Iterator[Found]:
     # Before a factor or an offset: that of an op which did nothing is no news.
     yield from other_values(wrong)
     yield from linear(wrong)
+    yield from other_eps(wrong)
     yield from place_patterns(wrong)
     yield from limited_values(wrong)
     if (region := region_pattern(wrong)) is not None:

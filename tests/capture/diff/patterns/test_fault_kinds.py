@@ -44,6 +44,7 @@ BY_KIND = {
     "relative_error": ("scaled", EVERY, 0.25),
     "constant_offset": ("offset", EVERY, 0.25),
     "wrong_sign": ("negated", EVERY, None),
+    "wrong_epsilon": ("other_eps", ["native_layer_norm"], 1e4),
     "dropped_write": ("unchanged", ["add_"], None),
     "shifted_result": ("shifted", EVERY, None),
     "dropped_tile": ("beyond", EVERY, 2),

@@ -172,6 +172,28 @@ def test_indices_among_the_inputs_stay_as_they_are_where_the_others_have_fewer_b
     assert (row["pattern"], evidence_of(row)["format"]) == ("rounded_inputs", "bfloat16")
 
 
+def layer_norm(*eps):
+    """What opdiff finds wrong in a layer_norm of as many parts as there are values of eps, in place of 1e-5."""
+
+    def change(func, args, out):
+        parts = [func(part, *args[1:4], one) for part, one in zip(args[0].chunk(len(eps)), eps, strict=True)]
+        return tuple(map(torch.cat, zip(*parts, strict=True)))
+
+    return with_fault(lambda: F.layer_norm(X, (8,)), "aten.native_layer_norm.default", change)
+
+
+@pytest.mark.parametrize("eps", [1e-3, 0.25, 0.0])
+def test_an_eps_that_explains_all_rows_is_told(eps):
+    trace = layer_norm(eps)
+    found = [(row["position"], row["pattern"], evidence_of(row)["eps"]) for _, row in wrong(trace).iterrows()]
+    assert found == [(0, "other_eps", eps), (2, "other_eps", eps)]
+    assert f"output 1 is right: each is as with eps={eps:g} instead of 1e-05" in trace.brief()
+
+
+def test_rows_of_several_eps_are_not_told_as_one():
+    assert "other_eps" not in wrong(layer_norm(1e-3, 5e-3))["pattern"].tolist()
+
+
 def test_of_large_results_factors_and_constants_are_told(monkeypatch):
     monkeypatch.setattr(describe, "LARGEST", 100)
     changes = {"scaled": lambda out: out * 1.25, "offset": lambda out: out - 0.5, "zero": torch.zeros_like}
