@@ -212,23 +212,31 @@ def test_repeated_runs_are_counted(terminal):
 
 def test_writing_a_report_and_saving_say_so(terminal, tmp_path, monkeypatch):
     from nbkit.trace import storage
-    from nbkit.views.report import opreport
+    from nbkit.views.report import opreport, page
 
     with nbkit.optrace() as trace:
         torch.ones(2) + 1
-    page, write = opreport.report_page, storage.write
+    made, section, write = opreport.report_page, page.trace_section, storage.write
 
     def waiting_page(*args):
-        wait_for(terminal, "opreport: writing 1 trace to r.html")
-        return page(*args)
+        wait_for(terminal, "opreport: writing 2 traces to r.html (0 s)")
+        return made(*args)
+
+    def waiting_section(chapter, *args, **options):
+        if chapter.title.startswith("2. "):
+            wait_for(terminal, "opreport: writing 2 traces to r.html, 1 done (")
+            wait_for(terminal, " left)")
+        return section(chapter, *args, **options)
 
     def waiting_write(*args):
         wait_for(terminal, "saving t: ")
         return write(*args)
 
+    monkeypatch.setattr(progress, "LEAST_S", 0.0)
     monkeypatch.setattr(opreport, "report_page", waiting_page)
+    monkeypatch.setattr(page, "trace_section", waiting_section)
     monkeypatch.setattr(storage, "write", waiting_write)
-    nbkit.opreport(trace, path=tmp_path / "r.html")
+    nbkit.opreport(trace, trace, path=tmp_path / "r.html")
     trace.save(tmp_path / "t")
 
 

@@ -50,9 +50,13 @@ def opreport(
     if base is not None:
         _check_base(base, given)
     base = None if base is None else leaving(base, values=values)
-    with Progress(lambda: f"opreport: writing {units.counted(len(given), 'trace')} to {Path(path).name}"):
+    drawn = [0]  # how many chapters are done, each time one begins: they take about as long as each other
+    told = f"opreport: writing {units.counted(len(given), 'trace')} to {Path(path).name}"
+    with Progress(
+        lambda: f"{told}, {drawn[-1]} done" if drawn[-1] else told, done=lambda: drawn[-1] / len(given) or None
+    ):
         contents = [Contents(leaving(trace, values=values), base, values) for trace in given]
-        text = report_page(contents, title)
+        text = report_page(contents, title, drawn.append)
         with writing(Path(path), "the report") as file:
             file.write(text)
     return Path(path)

@@ -1,6 +1,6 @@
 """Writes the page of a report: its title, the first screen, a section for each trace, and how to read it."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from nbkit import units
@@ -23,13 +23,18 @@ FOOTER = (
 )
 
 
-def report_page(traces: Sequence[Contents], title: str | None = None) -> str:
-    """Returns the page as text; the same for the same traces."""
+def report_page(
+    traces: Sequence[Contents], title: str | None = None, draws: Callable[[int], None] = lambda number: None
+) -> str:
+    """Returns the page as text, the same for the same traces; `draws` is told each chapter, from 0 on, as it begins."""
     parts = chapters(traces)
     is_several = len(parts) > 1
     steps = recorded_steps(parts)
     on_top = {id(entry) for step in steps for _, entry in worst_findings(step)}
-    sections = [trace_section(chapter, on_top, has_heading=is_several) for chapter in parts]
+    sections = []
+    for number, chapter in enumerate(parts):
+        draws(number)
+        sections.append(trace_section(chapter, on_top, has_heading=is_several))
     css = (STATIC / "report.css").read_text(encoding="utf-8")
     script = (STATIC / "report.js").read_text(encoding="utf-8")
     body = f"<main>{first_screen(steps, parts)}{''.join(sections)}</main>{FOOTER}"

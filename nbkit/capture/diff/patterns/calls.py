@@ -96,7 +96,7 @@ def other_eps(wrong: Wrong) -> Iterator[Found]:
 
 
 def _fitted_eps(wrong: Wrong, result: Callable[[float], Array], given: float) -> tuple[float, float, Array]:
-    """Returns the eps that leaves the least squared error (Gauss and Newton), how far rounding moves it, and its result.
+    """Returns the eps that leaves the least squared error (Gauss, Newton), how far rounding moves it, and its result.
 
     What a norm gives falls ever more slowly as eps grows: steps from below never go too far, one from above ends at 0.
     """

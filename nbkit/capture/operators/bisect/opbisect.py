@@ -101,7 +101,7 @@ def opbisect(  # noqa: PLR0913  options of a verb, by keyword only
     bisection = Bisection(by, order, (selection, phases, calls), name)
     trials = Trials(step, check, kept, bisection.opening)
     try:
-        with Progress(trials.progress):
+        with Progress(trials.progress, done=trials.done):
             return bisection.trace(trials)
     finally:
         kept.restore()
@@ -181,7 +181,7 @@ class Bisection:
     def _search(self, trials: Trials, trace: Trace, first: Choosing, candidates: dict[Key, ChosenCall]) -> list[Key]:
         errors = self._errors(trace, first)
         groups = [[call.key for call in group] for group in by_module([*candidates.values()], errors)]
-        return smallest_set(groups, lambda chosen: trials.passes("search", chosen))
+        return smallest_set(groups, lambda chosen: trials.passes("search", chosen), trials.seeks)
 
     def _errors(self, trace: Trace, first: Choosing) -> dict[Key, float]:
         """Returns the largest noise ratio of the results of each call, as far as they were compared."""

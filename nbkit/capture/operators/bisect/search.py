@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from itertools import accumulate
+from math import ceil, log2
 from typing import Any
 
 Unit = Any
@@ -10,7 +11,9 @@ Test = Callable[[frozenset[Unit]], bool]
 GALLOPS = 2
 
 
-def smallest_set(groups: Sequence[Sequence[Unit]], passes: Test) -> list[Unit]:
+def smallest_set(
+    groups: Sequence[Sequence[Unit]], passes: Test, seeks: Callable[[int, int], None] = lambda number, most: None
+) -> list[Unit]:
     """Returns a set that passes and of which every unit is needed, in the order in which they were found.
 
     All units together are known to pass, none is known to fail. If what holds a passing set passes, too, it takes
@@ -19,6 +22,8 @@ def smallest_set(groups: Sequence[Sequence[Unit]], passes: Test) -> list[Unit]:
     then the units inside one. Where a unit that was found turns out not to be needed, the test is not so, and the set
     is made smaller by delta debugging: A. Zeller, R. Hildebrandt, Simplifying and Isolating Failure-Inducing Input,
     IEEE TSE 28(2), 2002.
+
+    `seeks` is told which unit is looked for, from 1 on, and how many tests there are at the most if that is the last.
     """
     order = [unit for group in groups for unit in group]
     ends = [*accumulate(map(len, groups))]
@@ -29,6 +34,8 @@ def smallest_set(groups: Sequence[Sequence[Unit]], passes: Test) -> list[Unit]:
         def fits(length: int) -> bool:
             return passes(frozenset((*found, *order[:length])))
 
+        number = len(found) + 1
+        seeks(number, ceil(log2(max(stop, 2))) + 7 + (number if number > 1 else 0))
         whole = [end for end in ends if end < stop]
         length = _first([*whole, stop], fits)
         start = max((end for end in whole if end < length), default=0)

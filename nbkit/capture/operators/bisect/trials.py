@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from statistics import fmean
 from time import perf_counter_ns
 from typing import Any
 
@@ -27,6 +28,11 @@ class Trials:
         self.step, self.check, self.state, self.opening = step, check, state, opening
         self.rows: list[dict[str, Any]] = []
         self.known: dict[frozenset[Key], bool] = {}
+        self.sought = self.most = 0  # the how many-th culprit is looked for; trials in all if it is the last
+
+    def seeks(self, number: int, most: int) -> None:
+        """Notes that a search for one more culprit begins, which takes so many trials at the most, and one confirms."""
+        self.sought, self.most = number, len(self.rows) + most + 1
 
     def passes(self, stage: str, chosen: frozenset[Key]) -> bool:
         """Returns whether the step is right with these calls run otherwise; a set is tried once."""
@@ -66,8 +72,20 @@ class Trials:
 
     def progress(self) -> str:
         """Returns what the line of progress says; another thread asks."""
+        told = f"opbisect: {units.counted(len(self.rows), 'trial')}"
+        if self.most > len(self.rows):
+            culprits = f"{self.sought} {'call is' if self.sought == 1 else 'calls are'}"
+            return f"{told}, at most {self.most - len(self.rows)} more if {culprits} at fault"
         last = f", the last one with {units.counted(self.rows[-1]['calls'], 'call')}" if self.rows else ""
-        return f"opbisect: {units.counted(len(self.rows), 'trial')}{last}"
+        return f"{told}{last}"
+
+    def done(self) -> float | None:
+        """Returns which part of the time has passed if all these trials run, as long as those after the first one."""
+        times = [row["time_us"] for row in self.rows]
+        if len(times) < 2 or not self.most > len(times):
+            return None
+        left = (self.most - len(times)) * fmean(times[1:])
+        return float(sum(times) / (sum(times) + left))
 
     def frame(self) -> pd.DataFrame:
         """Returns the frame `trials`."""

@@ -70,3 +70,30 @@ def test_progress_says_how_many_trials_ran_and_how_large_the_last_was():
     for chosen in (frozenset(), frozenset({("aten.mm.default", 0)})):
         assert trials.passes("search", chosen) and trials.passes("search", chosen)
     assert trials.progress() == "opbisect: 2 trials, the last one with 1 call"
+    assert trials.done() is None
+
+
+def test_progress_tells_the_trials_and_the_time_that_are_left_at_the_most():
+    trials = Trials(lambda: 3, lambda result: True, KeptState([]), lambda chosen: nullcontext())
+    trials.rows = [{"calls": 0, "time_us": 4e6}, {"calls": 9, "time_us": 1e6}]
+    trials.seeks(1, 7)
+    assert trials.progress() == "opbisect: 2 trials, at most 8 more if 1 call is at fault"
+    assert trials.done() == pytest.approx(5 / 13)  # 5 s passed, 8 trials of 1 s are left
+    trials.rows.append({"calls": 4, "time_us": 3e6})
+    trials.seeks(2, 9)
+    assert trials.progress() == "opbisect: 3 trials, at most 10 more if 2 calls are at fault"
+    assert trials.done() == pytest.approx(8 / 28)
+
+
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_no_search_takes_more_tests_than_it_was_said_to(count):
+    lot = random.Random(count)
+    for size in [*range(3, 40), 300, 1024]:
+        passes, most = Counting(lot.sample(range(size), count)), []
+        ends = sorted({0, size, *(lot.randrange(1, size) for _ in range(4))})
+        smallest_set(
+            [range(*pair) for pair in pairwise(ends)],
+            passes,
+            lambda number, left, asked=passes.asked, most=most: most.append(len(asked) + left),
+        )
+        assert len(most) == count and len(passes.asked) <= most[-1]
