@@ -7,7 +7,7 @@ from weakref import ref
 from torch import Tensor, nn
 from torch.nn.parameter import is_lazy
 
-from nbkit.capture.audit.measures import Gradient, has_plain_values, later, measured_gradient
+from nbkit.capture.audit.measures import NO_GRADIENT, Gradient, has_plain_values, later, measured_gradient
 from nbkit.capture.raw.tensor_registry import TensorRegistry
 
 
@@ -47,19 +47,27 @@ class Followed:
         # The gradient that was there before the recording, by its memory: swap_tensors() refuses tensors with weak
         # references. Once its optimizer has stepped: whether that step still met it.
         self.earlier: Any = None
+        self.earlier_version = -1
         self.met_earlier = False
 
     def gradient(self) -> Gradient | None:
         """Returns what was seen at the steps; null if there was none."""
         return self.own or self.skipped or self.other
 
-    def note_step(self, gradient: Tensor | None, update: Update) -> None:
-        """Notes a step of the optimizer that holds it, and the gradient that it met."""
+    def note_step(self, gradient: Tensor | None, update: Update, *, has_backward: bool = False) -> None:
+        """Notes a step of the optimizer that holds it, and the gradient that it met.
+
+        One that was there before, and to which no backward pass of the recording added, is none that it got.
+        """
+        is_as_before = False
         if not self.updates and self.earlier is not None and gradient is not None:
             self.met_earlier = has_plain_values(gradient) and self.earlier() is gradient.untyped_storage()
+            is_as_before = has_backward and self.met_earlier and gradient._version == self.earlier_version
         self.earlier = None
         self.updates.append(update)
         found = measured_gradient(gradient)
+        if is_as_before and found is not None and found.state != "non_finite":
+            found = NO_GRADIENT
         if update.is_done:
             self.own = later(self.own, found)
         else:
@@ -102,6 +110,7 @@ class AuditedModel:
             and has_plain_values(gradient)
         ):
             followed.earlier = ref(gradient.untyped_storage())
+            followed.earlier_version = -1 if gradient.is_inference() else gradient._version
 
     def held(self) -> list[Held]:
         """Returns what the model holds now; nothing if it is gone."""

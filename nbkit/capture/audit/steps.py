@@ -79,7 +79,7 @@ class OptimizerAudit:
                 rate = None if group.get("lr") is None else float(group["lr"])
                 has_gradient = gradient is not None
                 update = Update(self.recording.step, storage, is_done, has_closure, has_gradient, rate)
-                followed.note_step(gradient, update)
+                followed.note_step(gradient, update, has_backward=bool(self.passes.noted))
                 followed.note_rates(group.get("lr"), group.get("weight_decay"))
                 followed.in_optimizer = True
             elif gradient is not None and followed.other is None:

@@ -4,6 +4,7 @@ from threading import Thread
 
 import numpy as np
 import pandas as pd
+import pytest
 import torch
 from torch import nn
 
@@ -151,6 +152,19 @@ def test_results_that_are_nan_on_both_sides_are_told():
         layer(torch.ones(1, 2)).exp()
     whole = "3 compared tensors: none is further from cpu than rounding allows."
     assert result("opdiff", trace) == f"{whole} 2 of them hold NaN, as on cpu: opcheck finds where it begins."
+
+
+@pytest.mark.parametrize(("is_cut", "got"), [(True, "2 of 4"), (False, "all")])
+def test_a_gradient_of_an_earlier_cell_is_none_that_a_parameter_got(is_cut, got):
+    model = nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 2))
+    optimizer, x = torch.optim.SGD(model.parameters()), torch.ones(1, 2)
+    model(x).sum().backward()
+    with nbkit.opaudit() as trace:
+        hidden = model[0](x)
+        model[1](hidden.detach() if is_cut else hidden).sum().backward()
+        optimizer.step()
+    moved = "all moved" if is_cut else "moved"
+    assert result("opaudit", trace).endswith(f"4 parameters of Sequential: {got} got a gradient and {moved}.")
 
 
 def test_many_models_are_counted():
