@@ -63,6 +63,7 @@ def audit_parser(command: str, description: str, step: str) -> CommandParser:
     """Returns what reads the options of a subcommand that watches a script; `step` is that of its usage."""
     parser = CommandParser(command, description)
     parser.usage = f"{parser.prog} {{SCRIPT|-m MODULE}} {step} [...] [-- ARGS]"
+    parser.about_unknown = " What the script is given stands behind --."
     parser.add_argument("--step", metavar="WHERE", help="FUNCTION, MODULE:FUNCTION, FILE:LINE or :LINE of a loop")
     steps = "end the script after N steps, as sys.exit() would (default: let it run to its end)"
     parser.add_argument("--steps", type=whole_number(1), metavar="N", help=steps)

@@ -83,7 +83,7 @@ class WholeDoctor:
 def _flops_of_one(trace: Trace) -> dict[str, int]:
     """Returns the FLOPs of a step, in the mean of those that ran again first."""
     steps = len(trace.meta["recordings"][0]["steps"])
-    return {name: -(-count // steps) for name, count in flops_of(trace.ops).items()}
+    return {name: -(-count // steps) for name, count in flops_of(trace.frames).items()}
 
 
 def write_report(traces: list[Trace], options: Namespace, narrator: Narrator) -> int:

@@ -13,9 +13,14 @@ from nbkit.verbs.verb import BAD_USE, PROGRAM
 class CommandParser(OptionParser):
     """Reads the words behind the name of a subcommand; ends the process on `--help` and on bad use."""
 
+    about_unknown = ""
+
     def __init__(self, command: str, description: str, **settings: Any) -> None:
         super().__init__(f"{PROGRAM} {command}", description, **settings)
         self.add_argument(*HELP_OPTIONS, action="help", help="print this text")
+
+    def unknown_sentence(self, word: str) -> str:
+        return f"{super().unknown_sentence(word)}{self.about_unknown}"
 
     def error(self, message: str) -> NoReturn:
         sys.stderr.write(f"{self.prog}: {self.plain(message)}\n")

@@ -9,11 +9,22 @@ from nbkit.findings.finding import PLACE, Finding, Severity, at_ops, findings_fr
 
 SEVERITIES: dict[str, Severity] = {"underflow": "warning"}  # all others are errors
 HANDLE = "Guard the inputs that the message names: clamp, add an eps, or mask before this op, not after it."
-# Softmax makes NaN of -Inf only in a row that has nothing else.
-HIDDEN_ROWS = ("aten._softmax.default", "; inputs there: -inf")
-HIDDEN = f"A row of the scores is hidden as a whole: let it show one position at least. {MEANING}"
-# As the message of what the step itself puts there ends.
-GIVEN = ("reaches the gradients", "Put a number there, or keep it out of what the loss is made of.")
+# Advice on a NaN by the beginning of its op and the end of its message. Softmax makes one of -Inf only in a row that
+# has nothing else, a mean of losses where every target is to be ignored.
+SPECIAL = (
+    (
+        "aten._softmax.default",
+        "; inputs there: -inf",
+        f"A row of the scores is hidden as a whole: let it show one position at least. {MEANING}",
+    ),
+    (
+        "aten.nll_loss",
+        " from -100 to -100",
+        "Every target is ignore_index, so that the mean is over none: leave such a batch out, or add the losses up and "
+        "divide by the number of targets, at least 1.",
+    ),
+    ("aten.", "reaches the gradients", "Put a number there, or keep it out of what the loss is made of."),
+)
 ADVICE = {
     "nan": HANDLE,
     "inf": HANDLE,
@@ -61,11 +72,9 @@ def bad_value_findings(
 
 
 def _advice(bad: pd.Series) -> str:
-    if bad["message"].endswith(GIVEN[0]):
-        return GIVEN[1]
-    op, inputs = HIDDEN_ROWS
-    is_hidden = bad["kind"] == "nan" and bad["op"] == op and bad["message"].endswith(inputs)
-    return HIDDEN if is_hidden else ADVICE[bad["kind"]]
+    kind, op, message = bad["kind"], bad["op"], bad["message"]
+    fits = [advice for start, end, advice in SPECIAL if op.startswith(start) and message.endswith(end)]
+    return fits[0] if fits and kind == "nan" else ADVICE[kind]
 
 
 def never_scaled(findings: pd.DataFrame) -> pd.DataFrame:

@@ -93,6 +93,7 @@ def test_the_whole_of_a_script_is_looked_at_as_it_runs(doctor):
         (("train.py", "--step", "1x"), "--step '1x' names no code"),
         (("train.py", "--step", "train", "--steps", "0"), "'0' is not a count; give a whole number from 1 up."),
         (("train.py", "--reprot", "x.html"), "unknown option '--reprot'; did you mean '--report'"),
+        (("train.py", "--lr", "3"), "What the script is given stands behind --."),
     ],
 )
 def test_bad_input_is_one_sentence(nbkit, capsys, words, sentence):

@@ -177,6 +177,13 @@ def test_a_part_written_with_nan_keeps_the_whole_from_being_clean():
     assert kinds(step) == []  # given as a number; add_ propagates it
 
 
+def test_a_mean_over_no_target_is_told_as_that():
+    targets = torch.full((3,), -100)
+    trace = found(lambda: nn.functional.cross_entropy(torch.randn(3, 4), targets))
+    assert trace.findings["rule"].tolist() == ["nan"]
+    assert trace.findings["advice"][0].startswith("Every target is ignore_index, so that the mean is over none")
+
+
 def put_at_an_index(x):
     x = x.clone()
     x[0, 1] = math.nan
