@@ -11,6 +11,7 @@ import pytest
 
 import nbkit
 from nbkit.command_line.mcp import MCP
+from tests.processes import PYTHON
 
 mcp = pytest.importorskip("mcp", reason="the package mcp is not installed: pip install 'nbkit-torch[mcp]'")
 SOURCES = str(Path(__file__).parents[2])
@@ -62,8 +63,8 @@ def test_a_client_lists_and_calls_every_tool(places):
     assert all(is_error and "\n" not in text and text.endswith((".", "?")) for text, is_error in refused), refused
 
 
-def run(code, *words):
-    return subprocess.run([sys.executable, "-c", code, *words], capture_output=True, text=True, input="", timeout=120)
+def run(code, *words, python=(sys.executable,)):
+    return subprocess.run([*python, "-c", code, *words], capture_output=True, text=True, input="", timeout=120)
 
 
 @pytest.mark.cold
@@ -76,11 +77,11 @@ def test_without_the_package_it_says_what_to_install(tmp_path):
     assert done.stderr == ('python -m nbkit mcp: the package mcp is not installed: pip install "nbkit-torch[mcp]".\n')
 
 
-@pytest.mark.cold
 def test_it_ends_with_its_input_and_a_root_that_is_absent_is_one_sentence(tmp_path):
     code = "import sys; from nbkit.command_line.main import main; sys.exit(main(sys.argv[1:]))"
-    assert (run(code, "mcp", "--root", str(tmp_path)).returncode, run(code, "mcp").stdout) == (0, "")
-    absent = run(code, "mcp", "--root", str(tmp_path / "absent"))
+    served = run(code, "mcp", "--root", str(tmp_path), python=PYTHON)
+    assert (served.returncode, run(code, "mcp", python=PYTHON).stdout) == (0, "")
+    absent = run(code, "mcp", "--root", str(tmp_path / "absent"), python=PYTHON)
     assert absent.returncode == 2 and absent.stderr.endswith("give --root a folder with traces in it.\n")
 
 

@@ -1,11 +1,12 @@
 """Nothing that users can do with opcost ends the process: what torch would end it with is an error, or no matter."""
 
 import subprocess
-import sys
 import textwrap
 
 import pytest
 import torch
+
+from tests.processes import PYTHON
 
 HAZARDS = {
     "a recording filter that raises on every op": """
@@ -112,7 +113,7 @@ def test_hazards_end_in_an_error_or_in_nothing():
             print(name, "=", os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
         """
     )
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=300)
+    done = subprocess.run([*PYTHON, "-c", script], capture_output=True, text=True, timeout=300)
     statuses = dict(line.rsplit(" = ", 1) for line in done.stdout.splitlines() if " = " in line)
     assert statuses.keys() == HAZARDS.keys(), done.stderr
     assert {name: status for name, status in statuses.items() if status not in ("0", "1")} == {}
