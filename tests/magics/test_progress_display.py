@@ -1,9 +1,9 @@
-"""Progress in a kernel is one display that is updated and leaves nothing; stderr stays empty."""
+"""Progress in a kernel is one display that is updated and leaves nothing; stderr stays empty.
 
-import nbformat
+nbformat and nbconvert take seconds to import, so they are imported at use: every worker imports every test file.
+"""
+
 import pytest
-from nbconvert import HTMLExporter
-from nbformat.v4 import new_code_cell, new_notebook, output_from_msg
 
 SETUP = """\
 import os, time, torch, nbkit
@@ -25,6 +25,8 @@ def messages(kernel, code):
 
 def cell_of(sent):
     """Returns the outputs that a front end saves."""
+    from nbformat.v4 import new_code_cell, output_from_msg
+
     outputs, by_id = [], {}
     for message in sent:
         content = message["content"]
@@ -55,7 +57,10 @@ def test_progress_is_one_display_that_is_updated(long_cell):
 
 
 def test_the_saved_notebook_shows_nothing_of_it(long_cell):
-    notebook = new_notebook(cells=[cell_of(long_cell)])
+    import nbformat
+    from nbconvert import HTMLExporter
+
+    notebook = nbformat.v4.new_notebook(cells=[cell_of(long_cell)])
     nbformat.validate(notebook)
     page, _ = HTMLExporter(template_name="basic").from_notebook_node(notebook)
     assert "first" in page and "optrace:" not in page and "last aten" not in page
