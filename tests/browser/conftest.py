@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Error, Page, Request, ViewportSize, expect, sync_playwright
 
+from tests.browser import jupyterlab
+
 HERE = Path(__file__).parent
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 ARGUMENTS = (
@@ -59,6 +61,7 @@ def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> 
     yield
     if nextitem is None or HERE not in nextitem.path.parents:
         SHARED.close()
+        jupyterlab.SHARED.close()
         RUNNING.clear()
         PAGES.clear()
 

@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import shutil
 import socket
 import subprocess
 import sys
@@ -10,7 +11,7 @@ import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
-from urllib.request import urlopen
+from urllib.request import Request, urlopen
 
 from playwright.sync_api import Page
 
@@ -29,22 +30,45 @@ EVALUATE = """async code => {
 }"""
 
 
-# Of each program, the module that starts it and the address of a notebook in it.
-PATHS = {"jupyterlab": "doc/tree/step.ipynb?reset", "notebook": "notebooks/step.ipynb"}
+# Of each program, the module that starts it and the address of notebooks in it.
+PATHS = {"jupyterlab": "doc/tree", "notebook": "notebooks"}
+# The servers of this worker end when a test of another folder comes: one takes seconds to start and to end.
+SHARED = contextlib.ExitStack()
+URLS: dict[str, str] = {}
 
 
 @contextlib.contextmanager
 def running_lab(folder: Path, cells: Sequence[str], program: str = "jupyterlab") -> Iterator[str]:
-    """Serve a notebook of these cells from `folder`; the address that opens it alone."""
+    """Serve a notebook of these cells from `folder`, with settings of its own; the address that opens it alone."""
     written(cells, folder / "step.ipynb", **KERNEL)
+    if program not in URLS:
+        URLS[program] = SHARED.enter_context(running_server(folder.parent, program))
+        SHARED.callback(URLS.pop, program)
+    reset_settings(folder.parent / program)
+    try:
+        yield f"{URLS[program]}/{PATHS[program]}/{folder.name}/step.ipynb{'?reset' * (program == 'jupyterlab')}"
+    finally:
+        for session in json.load(urlopen(f"{URLS[program]}/api/sessions")):
+            urlopen(Request(f"{URLS[program]}/api/sessions/{session['id']}", method="DELETE")).close()
+
+
+def in_program(url: str, program: str) -> str:
+    """The address of the same notebook in another program of the server, which it opens anew."""
+    return url.replace(PATHS["jupyterlab"], PATHS["notebook"]).removesuffix("?reset") if program == "notebook" else url
+
+
+@contextlib.contextmanager
+def running_server(root: Path, program: str) -> Iterator[str]:
+    """Serve all notebooks below `root`; the address of the server."""
+    folder = root / program
+    folder.mkdir()
     port, log = free_port(), folder / "server.log"
     with log.open("w") as stream:
-        server = subprocess.Popen(
-            server_command(folder, port, program), env=environment(folder), stdout=stream, stderr=stream
-        )
+        command = server_command(root, port, program)
+        server = subprocess.Popen(command, env=environment(folder), stdout=stream, stderr=stream)
         try:
             wait_until_up(f"http://127.0.0.1:{port}/api", server, log)
-            yield f"http://127.0.0.1:{port}/{PATHS[program]}"
+            yield f"http://127.0.0.1:{port}"
         finally:
             server.terminate()
             try:
@@ -56,6 +80,7 @@ def running_lab(folder: Path, cells: Sequence[str], program: str = "jupyterlab")
 
 def server_command(folder: Path, port: int, program: str) -> list[str]:
     options = {"ip": "127.0.0.1", "port": port, "port_retries": 0, "root_dir": folder, "open_browser": False}
+    options["disable_check_xsrf"] = True  # sessions are ended from here
     flags = [f"--ServerApp.{name}={value}" for name, value in options.items()]
     flags += ["--allow-root", "--IdentityProvider.token=", "--ServerApp.password="]
     # A server of JupyterLab has Notebook 7, too.
@@ -65,14 +90,19 @@ def server_command(folder: Path, port: int, program: str) -> list[str]:
 
 def environment(folder: Path) -> dict[str, str]:
     """The environment with nothing of the developer's own Jupyter settings, so that the run is the same everywhere."""
-    for name, values in SETTINGS.items():
-        file = folder / f"settings/@jupyterlab/{name}.jupyterlab-settings"
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(json.dumps(values))
     own = {"JUPYTERLAB_SETTINGS_DIR": "settings", "JUPYTER_CONFIG_DIR": "config", "JUPYTERLAB_WORKSPACES_DIR": "spaces"}
     own |= {"IPYTHONDIR": "ipython", "JUPYTER_RUNTIME_DIR": "runtime"}
     path = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
     return os.environ | {name: str(folder / value) for name, value in own.items()} | {"PYTHONPATH": path}
+
+
+def reset_settings(folder: Path) -> None:
+    """Forget what the pages of another file set, such as a theme; the server reads the files for each page."""
+    shutil.rmtree(folder / "settings", ignore_errors=True)
+    for name, values in SETTINGS.items():
+        file = folder / f"settings/@jupyterlab/{name}.jupyterlab-settings"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(json.dumps(values))
 
 
 def free_port() -> int:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
-from tests.browser.jupyterlab import PATHS, change_theme, run_all, running_lab
+from tests.browser.jupyterlab import change_theme, in_program, run_all, running_lab
 from tests.browser.lab.test_jupyterlab import BRIGHTNESS
 from tests.browser.notebook.test_notebook import is_its_own
 
@@ -84,7 +84,7 @@ def lab(chromium: Browser, url: str, heard: list[str]) -> Iterator[Page]:
 @pytest.fixture(scope="module")
 def notebook(chromium: Browser, lab: Page, url: str, heard: list[str]) -> Iterator[Page]:
     """The same notebook, opened in Notebook 7 while its kernel runs."""
-    page = opened(chromium, url.replace(PATHS["jupyterlab"], PATHS["notebook"]), heard)
+    page = opened(chromium, in_program(url, "notebook"), heard)
     yield page
     page.close()
 
@@ -130,7 +130,7 @@ def test_without_its_kernel_it_shows_statement_and_tables(lab: Page, url: str, c
     if lab.evaluate("!!window.jupyterapp.shell.currentWidget.sessionContext.session"):
         lab.evaluate("void window.jupyterapp.commands.execute('kernelmenu:shutdown')")
         lab.wait_for_function("!window.jupyterapp.shell.currentWidget.sessionContext.session")
-    page = opened(chromium, url.replace(PATHS["jupyterlab"], PATHS[program]), [])
+    page = opened(chromium, in_program(url, program), [])
     gone = page.locator(".jupyter-widgets", has_text="model not found")
     expect(gone).to_have_count(len(CELLS), timeout=120_000)
     for name in CELLS:
