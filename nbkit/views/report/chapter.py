@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from nbkit.views.brief.brief import Brief, brief_of
 from nbkit.views.panels.panel import Contents
@@ -23,35 +24,40 @@ FIRST = (
 
 @dataclass(frozen=True)
 class Chapter:
-    """A trace; ids in its part of the page begin with `anchor`. Without rows to show there are no statements.
-
-    `answers` are the statements for the first screen, `statements` those for the trace's own section.
-    """
+    """A trace; ids in its part of the page begin with `anchor`. What is said of it is worked out when asked for."""
 
     contents: Contents
     anchor: str
-    title: str
-    brief: Brief
-    answers: list[Statement]
-    statements: list[Statement]
+    numbered: str
+
+    @cached_property
+    def title(self) -> str:
+        return f"{self.numbered}{facts(self.contents.trace).title}"
+
+    @cached_property
+    def brief(self) -> Brief:
+        return brief_of(self.contents.trace)
+
+    @property
+    def answers(self) -> list[Statement]:
+        """Returns the statements for the first screen."""
+        return [one for one in self._said if one.question in FIRST]
+
+    @property
+    def statements(self) -> list[Statement]:
+        """Returns the statements for the trace's own section."""
+        return [one for one in self._said if one.question not in FIRST]
+
+    @cached_property
+    def _said(self) -> list[Statement]:
+        """Returns all statements; there are none without rows to show."""
+        trace = self.contents.trace
+        return [] if view_of(trace).is_empty(trace) else summary_statements(trace, self.contents.base)
 
 
 def chapters(traces: Sequence[Contents]) -> list[Chapter]:
     """Returns a chapter for each; titles of several are numbered, so that two of the same run can be told apart."""
     return [
-        _chapter(contents, f"t{number}", f"{number}. " if len(traces) > 1 else "")
+        Chapter(contents, f"t{number}", f"{number}. " if len(traces) > 1 else "")
         for number, contents in enumerate(traces, 1)
     ]
-
-
-def _chapter(contents: Contents, anchor: str, numbered: str) -> Chapter:
-    trace = contents.trace
-    statements = [] if view_of(trace).is_empty(trace) else summary_statements(trace, contents.base)
-    return Chapter(
-        contents,
-        anchor,
-        title=f"{numbered}{facts(trace).title}",
-        brief=brief_of(trace),
-        answers=[one for one in statements if one.question in FIRST],
-        statements=[one for one in statements if one.question not in FIRST],
-    )
