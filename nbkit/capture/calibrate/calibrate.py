@@ -105,7 +105,7 @@ def _work(probe: Probe) -> tuple[int, int]:
     """Returns FLOPs and bytes of a probe's call, by the rules of opcost."""
     call, counted = probe.make(probe.place), OpCosts()
     counted.note(0, probe.op, call.args, call.keywords, call())
-    (cost,) = counted.rows
+    (cost,) = counted.costs
     return cost.flops or 0, cost.read_bytes + cost.written_bytes
 
 

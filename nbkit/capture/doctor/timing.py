@@ -211,7 +211,7 @@ def _medians(ops: pd.DataFrame, known: pd.DataFrame, phases: pd.Series) -> tuple
     medians.loc[rows, ["total_time_us", "self_time_us"]] = known.set_index("op_id")["median_us"].loc[rows]
     is_timed = ops["op_id"].isin(rows)
     is_other = ~is_timed & (ops["level"] != "kernel")
-    sums = medians["self_time_us"].groupby([ops["phase"], is_timed]).sum().unstack(fill_value=0.0)
+    sums = medians["self_time_us"].groupby([ops["phase"], is_timed]).sum().unstack(fill_value=0)
     others_us = sums.get(False, 0.0) + pd.Series(gaps_us(ops)).groupby(ops["phase"]).sum()
     rest_us = (phases.reindex(others_us.index, fill_value=0.0) - sums.get(True, 0.0)).clip(lower=0.0)
     factor = (rest_us / others_us.where(others_us > 0)).clip(upper=1.0).fillna(1.0)
