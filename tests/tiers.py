@@ -63,6 +63,8 @@ FULL = (
     "views/report/test_page.py::test_it_loads*",
     "command_line/test_report.py::test_a_base*",
     "capture/recorder/test_leaks.py::test_fifty*",
+    # Eight cold starts.
+    "capture/raw/test_vector_math.py::test_the_first_call*",
     "capture/audit/test_step_is_unchanged.py::test_the_copies*",
     "views/*/test_report_answers.py::*[[]optrace]",
     "views/*/test_report_answers.py::*[[]whole times]",
@@ -157,9 +159,8 @@ FULL = (
     "mcp/test_stdio.py::test_it_ends*",
     # Every page of docs/ made anew: `make docs` and a look at git tell as much.
     "docs/test_pages.py::test_make_docs*",
-    # A process for each of 14 ways to end it; eight processes.
+    # A process for each of 14 ways to end it.
     "capture/cost/fake/test_hazards.py*",
-    "capture/raw/test_vector_math.py::test_the_first_call*",
     # A family of the bench that has 30, and onnxruntime's session of the larger model.
     "bench/test_correct_models.py*",
     "graphs/test_graph_models.py::test_onnxruntime*[[]rwkv4]",
