@@ -15,7 +15,8 @@ from nbkit.capture.replay.op_traits import OpTraits
 BY_STRIDES = frozenset(
     "as_strided_copy as_strided_scatter as_strided_ set_ mkldnn_rnn_layer mkldnn_rnn_layer_backward "
     "_cudnn_rnn _cudnn_rnn_backward miopen_rnn miopen_rnn_backward _weight_norm_interface "
-    "_weight_norm_interface_backward native_group_norm native_group_norm_backward native_layer_norm_backward".split()
+    "_weight_norm_interface_backward native_group_norm native_group_norm_backward native_layer_norm_backward "
+    "native_batch_norm_backward".split()
 )
 OF_ATTENTION = ("_scaled_dot_product_", "_flash_attention_", "_efficient_attention_", "_cudnn_attention_")
 TAGS = ("needs_exact_strides", "needs_contiguous_strides", "needs_fixed_stride_order")

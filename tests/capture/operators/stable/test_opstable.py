@@ -241,11 +241,13 @@ def test_kernels_of_whole_layers_are_the_same_again_while_they_train(batch_first
 
 def test_kernels_that_torch_calls_with_the_strides_they_need_get_no_others():
     heads, image = torch.randn(3, 2, 4, 8, 8, requires_grad=True).unbind(), torch.randn(2, 4, 3, 3, requires_grad=True)
+    scale = torch.ones(4, requires_grad=True)
     weighted = torch.nn.utils.parametrizations.weight_norm(torch.nn.Linear(8, 8))
 
     def step():
         attended = torch.nn.functional.scaled_dot_product_attention(*heads)
-        normed = torch.nn.functional.group_norm(image, 2).square().sum()
+        grouped = torch.nn.functional.group_norm(image, 2)
+        normed = torch.nn.functional.batch_norm(grouped, None, None, scale, training=True).relu().square().sum()
         (weighted(attended).square().sum() * normed).backward()
 
     trace = stable(step, checks="strides")
