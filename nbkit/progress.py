@@ -14,7 +14,7 @@ PATIENCE_S, EVERY_S = 2.0, 0.5
 LEAST_DONE, LEAST_S = 0.02, 2.0
 # Set to 0 for no progress at all.
 SWITCH = "NBKIT_PROGRESS"
-# Work inside other work: the innermost one is shown.
+# Work inside other work: the innermost one is shown, or the outermost that tells the whole.
 _open: list["Progress"] = []
 
 
@@ -22,8 +22,8 @@ class Progress:
     """Context manager that shows a line from two seconds on, twice a second, to a terminal or a notebook alone.
 
     `describe` returns what the line says, without times; a thread of its own asks it. `done` returns how much of the
-    work is done, 0..1, where that is known: the line then says what time is left. Nothing is shown where the
-    environment has NBKIT_PROGRESS=0.
+    work is done, 0..1, where that is known: the line then says what time is left. One that `tells_whole` is shown in
+    place of work inside it. Nothing is shown where the environment has NBKIT_PROGRESS=0.
     """
 
     def __init__(
@@ -31,8 +31,9 @@ class Progress:
         describe: Callable[[], str],
         stream: TextIO | None = None,
         done: Callable[[], float | None] = lambda: None,
+        tells_whole: bool = False,
     ) -> None:
-        self.describe, self.done = describe, done
+        self.describe, self.done, self.tells_whole = describe, done, tells_whole
         self.stream = stream
         self._thread: Thread | None = None
 
@@ -62,7 +63,8 @@ class Progress:
         try:
             is_ended = ended.wait(PATIENCE_S)
             while not is_ended:
-                if _open[-1] is self and (text := self._text()):
+                shown = next((one for one in [*_open] if one.tells_whole), _open[-1])
+                if shown is self and (text := self._text()):
                     line.write(text)
                 is_ended = ended.wait(EVERY_S)
             line.clear()

@@ -68,6 +68,13 @@ def test_quick_work_shows_nothing(terminal, monkeypatch):
     assert terminal.getvalue() == ""
 
 
+def test_work_that_tells_the_whole_is_shown_in_place_of_what_is_inside_it(terminal):
+    with Progress(lambda: "outer", tells_whole=True), Progress(lambda: "inner"):
+        wait_for(terminal, "outer")
+        sleep(0.1)
+        assert "inner" not in terminal.getvalue()
+
+
 def test_work_inside_other_work_is_the_one_that_is_shown(terminal):
     with Progress(lambda: "outer"):
         wait_for(terminal, "outer")

@@ -101,7 +101,7 @@ def opbisect(  # noqa: PLR0913  options of a verb, by keyword only
     bisection = Bisection(by, order, (selection, phases, calls), name)
     trials = Trials(step, check, kept, bisection.opening)
     try:
-        with Progress(trials.progress, done=trials.done):
+        with Progress(trials.progress, done=trials.done, tells_whole=True):
             return bisection.trace(trials)
     finally:
         kept.restore()
