@@ -62,13 +62,14 @@ def _of_op(diffs: pd.DataFrame, op: str) -> str:
     bad, calls = rows[is_wrong[rows.index]], rows["op_id"].nunique()
     wrong, right = _tensors(bad), sorted(set(_tensors(rows)) - set(_tensors(bad)))
     count = bad["op_id"].nunique()
-    of = f"all {calls:,}" if count == calls else f"{count:,} of {calls:,}"
+    all_calls = f"all {calls:,} calls" if calls > 1 else "the call"
+    of = all_calls if count == calls else f"{count:,} of {calls:,} calls"
     alike = {pattern_text(found["pattern"], found["pattern_evidence"]) for found in _patterns(bad)}
     others = diffs[~is_wrong & (diffs["status"] != "skipped")]
     is_in_one = bad["phase"].nunique() == 1 and (others["phase"] != bad["phase"].iloc[0]).any()
     return "".join(
         [
-            f"{_listed(wrong)} of {of} calls {'is' if len(wrong) == 1 else 'are'} wrong",
+            f"{_listed(wrong)} of {of} {'is' if len(wrong) == 1 else 'are'} wrong",
             f", {_listed(right)} {'is' if len(right) == 1 else 'are'} right" if right else "",
             f", {bad['phase'].iloc[0]} only" if is_in_one else "",
             f": each {alike.pop()}" if len(alike) == 1 and bad["pattern"].notna().all() else "",

@@ -28,6 +28,7 @@ TAKEN = "Time and memory were not judged: another profiler began in the step and
 MEMORY_TAKEN = "Memory was not judged: another profiler began in the step and took the events."
 NOT_AGAIN = "Time and memory were not judged: no step was timed."
 OTHERS = "{calls} have no time of their own in the timed runs, and share what is left of the step's."
+MODULES = 6  # as many as a report draws
 PLACE = ["op", "source", "module", "phase"]
 
 
@@ -65,7 +66,7 @@ class TimeObserver(Observer):
         wall_us = min(self.run.wall_us, meta["wall_us"] - self._own_us())
         time_us = wall_us - rows_us - len(timed) * event_overhead_us(self.options)
         step = {"time_us": max(time_us, 0.0), "runs": 0, **memory_of(frames), **flops_of(frames)}
-        self.findings, self.is_taken = time_findings(self.run.frames), not len(timed)
+        self.findings, self.is_taken = time_findings(self.run.frames, is_slowed=True), not len(timed)
         return frames, {**meta, "step": step}
 
     def _own_us(self) -> float:
@@ -153,8 +154,8 @@ def times_of(timed: Trace) -> dict[str, Any]:
     host, phases = _host(ops), _phases(ops)
     shares = {
         "phases": {phase: float(phases[phase]) for phase in PHASES if phases.get(phase)},
-        "slowest_op": _most(host[host["level"] == "aten"], "op"),
-        "slowest_module": _most(host.dropna(subset="module"), ["model", "module"]),
+        "slowest_ops": _most(host[host["level"] == "aten"], ["op"], 1),
+        "slowest_modules": _most(host.dropna(subset="module"), ["model", "module"], MODULES),
     }
     if "timings" not in timed.frames:
         return {"time_us": float(ops["total_time_us"].iloc[0]), "runs": 1, **shares}
@@ -172,11 +173,11 @@ def _phases(ops: pd.DataFrame) -> pd.Series:
     return host["self_time_us"].groupby(host["phase"], sort=False).sum()
 
 
-def _most(ops: pd.DataFrame, column: str | list[str]) -> tuple[str, float] | None:
-    """Returns the op or module whose calls take most by themselves, with that time; null where there is none."""
-    sums = ops.groupby(column, sort=False, dropna=False)["self_time_us"].sum()
-    most = sums.idxmax() if len(sums) else None
-    return None if most is None else (str(most[-1] if isinstance(most, tuple) else most), float(sums.max()))
+def _most(ops: pd.DataFrame, names: list[str], count: int) -> list[list[Any]]:
+    """Returns the names of the groups of calls that take most by themselves, and their times."""
+    sums = ops.groupby(names, sort=False)["self_time_us"].sum().sort_values(ascending=False, kind="stable")
+    most: list[list[Any]] = sums.head(count).reset_index().to_numpy().tolist()
+    return most
 
 
 def with_times(frames: Frames, timed: Trace) -> tuple[Frames, list[str]]:

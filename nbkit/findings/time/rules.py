@@ -31,11 +31,14 @@ RULES: tuple[Callable[[TimedStep], list[Finding]], ...] = (
 )
 
 
-def time_findings(frames: Mapping[str, pd.DataFrame], measure: Measure | None = None) -> pd.DataFrame:
+def time_findings(
+    frames: Mapping[str, pd.DataFrame], measure: Measure | None = None, *, is_slowed: bool = False
+) -> pd.DataFrame:
     """Returns what takes time of a step that could be saved, in the order of its ops, from `ops` and `lines`.
 
-    `measure` runs what could take the place of ops: what saves little is then no finding.
+    `measure` runs what could take the place of ops: what saves little is then no finding. `is_slowed` says that others
+    recorded the step, whose times are then not told.
     """
-    step = TimedStep(frames["ops"], line_texts(frames.get("lines")), measure=measure)
+    step = TimedStep(frames["ops"], line_texts(frames.get("lines")), measure=measure, is_slowed=is_slowed)
     found = [finding for rule in RULES for finding in rule(step)] if len(step.ops) > 1 else []
     return findings_frame(sorted(found, key=lambda finding: -1 if finding.op_id is None else finding.op_id))

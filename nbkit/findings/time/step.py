@@ -23,11 +23,15 @@ BACKWARD_CALLS = ("torch.autograd.backward", "torch.autograd.grad")
 
 @dataclass(frozen=True)
 class TimedStep:
-    """Holds the ops of one run; `texts` are the lines of code by source, `measure` runs what could replace ops."""
+    """Holds the ops of one run; `texts` are the lines of code by source, `measure` runs what could replace ops.
+
+    `is_slowed` says that others recorded the run, so that shares are told and times are not.
+    """
 
     ops: pd.DataFrame
     texts: Mapping[str, str]
     measure: Measure | None = field(default=None, kw_only=True)
+    is_slowed: bool = field(default=False, kw_only=True)
 
     @cached_property
     def whole_us(self) -> float:
@@ -131,7 +135,8 @@ class TimedStep:
     def share(self, time_us: float) -> str:
         """Writes a time and its share of the step: '12 % of the step (3.4 ms)'."""
         fraction = time_us / self.whole_us if self.whole_us else 0.0
-        return f"{100 * fraction:.0f} % of the step ({units.duration(time_us)})"
+        time = "" if self.is_slowed else f" ({units.duration(time_us)})"
+        return f"{100 * fraction:.0f} % of the step{time}"
 
     def inputs(self, row: int) -> Inputs | None:
         """Returns the inputs of an op; null where they were not recorded."""

@@ -37,7 +37,7 @@ def _time(step: dict[str, Any]) -> Iterator[Words]:
     slowest = [
         f"slowest {noun} {shown(name.removesuffix('.default')) or ROOT} ({100 * time_us / whole:.0f} %)"
         for noun in ("op", "module")
-        for name, time_us in filter(None, [step[f"slowest_{noun}"]])
+        for *_, name, time_us in step[f"slowest_{noun}s"][:1]
     ]
     yield (f"{time} per step ({spread}): {', '.join(phases)}{'; ' if slowest else ''}{', '.join(slowest)}.",)
 

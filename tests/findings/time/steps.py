@@ -28,7 +28,9 @@ def frames(*rows: Row, whole_us: float = 10_000.0) -> dict[str, pd.DataFrame]:
     return {"ops": make_ops(step, *filled), "lines": LINES.frame({"source": ["train.py:7"], "text": ["y = fc(x)"]})}
 
 
-def found(*rows: Row, whole_us: float = 10_000.0, measure: Measure | None = None) -> list[tuple[str, str]]:
+def found(
+    *rows: Row, whole_us: float = 10_000.0, measure: Measure | None = None, is_slowed: bool = False
+) -> list[tuple[str, str]]:
     """Returns rule and message of each finding of such a step."""
-    table = time_findings(frames(*rows, whole_us=whole_us), measure)
+    table = time_findings(frames(*rows, whole_us=whole_us), measure, is_slowed=is_slowed)
     return list(zip(table["rule"].tolist(), table["message"].tolist(), strict=True))

@@ -45,6 +45,12 @@ def test_an_optimizer_of_many_small_ops_is_told() -> None:
     ]
 
 
+def test_of_a_run_that_others_slowed_the_share_is_told_alone() -> None:
+    assert found(*optimizer(300), is_slowed=True) == [
+        ("optimizer", "AdamW updates one parameter at a time: 300 ops in 1 step, 20 % of the step")
+    ]
+
+
 def test_fused_and_small_optimizers_and_those_of_others_are_right() -> None:
     assert found(*optimizer(300, op="aten._foreach_add_.List")) == []
     assert found(*optimizer(199)) == []

@@ -11,10 +11,10 @@ MEMORY = {"peak_bytes": 3 << 20, "held_bytes": 1 << 20}
 BEFORE = "Peak memory 3.00 MiB, of which 1.00 MiB that it read was there before."
 SHARES = {
     "phases": {"forward": 400.0, "backward": 600.0},
-    "slowest_op": ("aten.mm.default", 250.0),
-    "slowest_module": ("", 100.0),
+    "slowest_ops": [["aten.mm.default", 250.0]],
+    "slowest_modules": [["Net", "", 100.0], ["Net", "head", 50.0]],
 }
-ALONE = {"phases": {"other": 3.0}, "slowest_op": None, "slowest_module": None}
+ALONE = {"phases": {"other": 3.0}, "slowest_ops": [], "slowest_modules": []}
 
 
 def said(step):

@@ -1,6 +1,7 @@
 """Draws where the time of a step went: its phases as one bar, its slowest modules as bars of one scale."""
 
 from html import escape
+from typing import Any
 
 import pandas as pd
 
@@ -16,6 +17,7 @@ from nbkit.views.summary.facts import PHASE_COLORS
 from nbkit.views.summary.names import OUTSIDE, shown
 
 SLOWEST = 6
+MODULES = "Slowest modules, self time"
 NOT_TIMED = "Step time not measured: record the step with nbkit.optime."
 
 
@@ -51,7 +53,11 @@ def times_html(chapter: Chapter) -> str:
     whole_us = float(sum(by_phase.values()))
     if not whole_us:
         return ""
-    slowest = _slowest(ops, whole_us, chapter.anchor, is_whole="step" not in trace.meta)
+    if known := (trace.meta.get("step") or {}).get("slowest_modules"):
+        groups = _of_timed_runs(known, ops)
+        slowest = _bars(groups, module_names(groups), MODULES, whole_us, chapter.anchor, is_timed=True)
+    else:
+        slowest = _slowest(ops, whole_us, chapter.anchor, is_whole="step" not in trace.meta)
     return f"<h3>Phases</h3>{_phases(by_phase, whole_us)}{slowest}"
 
 
@@ -74,16 +80,38 @@ def _slowest(ops: pd.DataFrame, whole_us: float, anchor: str, *, is_whole: bool)
     by = MODULE if len(modules) else ["op"]
     groups = slowest_groups(modules if len(modules) else computing_ops(ops), by, SLOWEST)
     names = module_names(groups) if len(modules) else [shown(name) for name in groups["op"]]
-    title = "Slowest modules, self time" if len(modules) else "Slowest ops, self time"
+    title = MODULES if len(modules) else "Slowest ops, self time"
+    outside_us = whole_us - float(host_ops(modules)["self_time_us"].sum())
+    is_outside_known = len(modules) and is_whole  # else Python's time in modules is nowhere
     # Times of a recorder that works in between are none of the step's; their shares say where to look all the same.
     is_timed = is_timeline(ops)
+    return _bars(groups, names, title, whole_us, anchor, outside_us if is_outside_known else 0.0, is_timed=is_timed)
+
+
+def _of_timed_runs(known: list[list[Any]], ops: pd.DataFrame) -> pd.DataFrame:
+    """Returns modules as they were timed, and of each the slowest op that was recorded in it."""
+    timed = pd.DataFrame(known, columns=[*MODULE, "self_time_us"])
+    recorded = slowest_groups(ops.dropna(subset="module").reset_index(drop=True), MODULE, len(ops))
+    return timed.merge(recorded[[*MODULE, "op_id"]], on=MODULE, how="left")
+
+
+def _bars(
+    groups: pd.DataFrame,
+    names: list[str],
+    title: str,
+    whole_us: float,
+    anchor: str,
+    outside_us: float = 0.0,
+    *,
+    is_timed: bool,
+) -> str:
+    op_ids = groups["op_id"].astype("Int64")
     links = [
-        words_html((op_link(name, int(op_id)),), anchor) for name, op_id in zip(names, groups["op_id"], strict=True)
+        escape(name) if pd.isna(op_id) else words_html((op_link(name, int(op_id)),), anchor)
+        for name, op_id in zip(names, op_ids, strict=True)
     ]
-    times = groups["self_time_us"].tolist()
-    rows = [_bar(link, time_us, whole_us, is_timed) for link, time_us in zip(links, times, strict=True)]
-    outside_us = whole_us - float(host_ops(modules)["self_time_us"].sum())
-    if len(modules) and outside_us > 0 and is_whole:  # else Python's time in modules is nowhere
+    rows = [_bar(*pair, whole_us, is_timed) for pair in zip(links, groups["self_time_us"].tolist(), strict=True)]
+    if outside_us > 0:
         rows.append(_bar(OUTSIDE, outside_us, whole_us, is_timed))
     return f'<h3>{title}</h3><ol class="nbkit-bars">{"".join(rows)}</ol>'
 

@@ -144,3 +144,8 @@ def test_phases_and_ops_are_shares_of_the_whole_step_as_in_the_brief_of_opdoctor
     assert {name: float(share) for name, share in shown.items()} == pytest.approx(
         {name: 100 * time_us / whole for name, time_us in phases.items()}, abs=0.06
     )
+    slowest = doctor.meta["step"]["slowest_modules"]
+    assert len(slowest) == 4  # the root and what it holds
+    for _, path, time_us in slowest:
+        shares = re.findall(rf"{path or re.escape('(root)')} [\d.]+ [mµ]s, ([\d.]+) %", alone)
+        assert float(shares[0]) == pytest.approx(100 * time_us / whole, abs=0.06)
