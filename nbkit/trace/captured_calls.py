@@ -9,8 +9,7 @@ from nbkit.trace.trace import Trace
 
 def captured_call(trace: Trace, op_id: int) -> CapturedCall:
     """Returns the captured values of an op. Raises OptionError with the reason if there are none."""
-    if op_id not in checked_trace(trace).captured:
-        checked_op_id(trace, op_id)
+    if checked_op_id(checked_trace(trace), op_id) not in trace.captured:
         raise OptionError(f"The values of op {op_id} were not captured: {why_not_captured(trace, op_id)}.")
     return trace.captured[op_id]
 

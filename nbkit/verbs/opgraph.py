@@ -88,7 +88,7 @@ def _of_ops(trace: Trace) -> Trace:
 def _chosen(trace: Trace, graph: str) -> Trace:
     graphs = list(dict.fromkeys(trace.nodes["graph"]))
     if graph not in graphs:
-        raise OptionError(f"There is no graph {graph!r} in {trace.meta.get('name')!r}; {nearest(graph, graphs)}")
+        raise OptionError(f"There is no graph {graph!r} in {trace.meta.get('name')!r}; {nearest(str(graph), graphs)}")
     return Trace(one_graph(trace.frames, graph), trace.meta, trace.captured)
 
 

@@ -61,8 +61,8 @@ def held_at_peak(memory: pd.DataFrame, ops: pd.DataFrame, by: list[str] = OWNERS
     before the recording, or is not known, is a row with null names and no allocations. Raises OptionError for other
     names.
     """
-    if isinstance(by, str):
-        raise OptionError(f"by={by!r} is one text; give a list of names, such as [{by!r}].")
+    if not isinstance(by, list | tuple):
+        raise OptionError(f"by must be a list of names, such as ['module'], got {by!r}.")
     if strange := [name for name in by if name not in OWNERS]:
         raise OptionError(
             f"by={by!r} names {strange[0]!r}, which no allocation has; {nearest(str(strange[0]), OWNERS)}"

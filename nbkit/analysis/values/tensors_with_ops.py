@@ -29,7 +29,9 @@ def tensors_with_ops(trace: Trace, columns: Sequence[str] = OF_OPS) -> pd.DataFr
     frames = checked_trace(trace).frames
     if "tensors" not in frames or "ops" not in frames:
         raise OptionError("The trace has no tensors; record it with nbkit.optrace(), opcheck(), opdiff() or opaudit().")
-    names = [columns] if isinstance(columns, str) else list(dict.fromkeys(columns))
+    if not isinstance(columns, str | list | tuple):
+        raise OptionError(f"columns must be a name or a list of names, got {columns!r}.")
+    names = [columns] if isinstance(columns, str) else list(dict.fromkeys(map(str, columns)))
     free = [name for name in OPS.frame().columns if name not in TENSORS.frame().columns]
     if unknown := [name for name in names if name not in free]:
         raise OptionError(f"columns has {unknown[0]!r}, which is no column of ops alone; {nearest(unknown[0], free)}")

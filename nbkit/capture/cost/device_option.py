@@ -37,7 +37,7 @@ def current_device(name: str | None) -> torch.device:
     if name is None:
         return found or torch.device("cpu")
     known = {"cpu", *({found.type} if found else ())}
-    if name.partition(":")[0] not in known:
+    if str(name).partition(":")[0] not in known:
         raise OptionError(f"device={name!r} is not on this machine; here are {', '.join(sorted(known))}.")
     return torch.device(name)
 

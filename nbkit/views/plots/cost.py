@@ -123,7 +123,7 @@ def _title(trace: Trace, title: str, whole: str) -> str:
 
 def _rows(trace: Trace, by: str, fold: bool) -> tuple[pd.DataFrame, float]:
     """Returns the rows that are drawn, with value, label, path and color, parents first; and the value of the whole."""
-    if by not in AMOUNTS:
+    if str(by) not in AMOUNTS:
         raise OptionError(f"by={by!r} is not an amount of a cost; {nearest(str(by), AMOUNTS)}")
     tree = cost_tree(checked_trace(trace), fold=fold)
     value = tree[by].astype("Float64").fillna(0.0).to_numpy("float64")

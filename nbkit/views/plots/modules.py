@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from nbkit.analysis.time.times import by_module_and_phase
-from nbkit.trace.checks import checked_trace
+from nbkit.trace.checks import checked_count, checked_trace
 from nbkit.trace.trace import Trace
 from nbkit.views.plots.figures import (
     MAX_NAME,
@@ -71,6 +71,7 @@ def _label(phase: str) -> str:
 
 def _totals(trace: Trace, count: int) -> pd.DataFrame:
     """Returns self time in ms: a row per module, slowest last, a column per phase in the order of PHASE_COLORS."""
+    checked_count("count", count)
     totals = by_module_and_phase(counted_ops(trace.ops)[0])
     table = totals.assign(name=module_names(totals)).pivot_table(
         index="name", columns="phase", values="self_time_us", aggfunc="sum", fill_value=0.0

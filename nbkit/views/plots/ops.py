@@ -6,7 +6,7 @@ import pandas as pd
 
 from nbkit import units
 from nbkit.analysis.time.times import computing_ops, self_totals
-from nbkit.trace.checks import checked_trace
+from nbkit.trace.checks import checked_count, checked_trace
 from nbkit.trace.trace import Trace
 from nbkit.views.plots.figures import cut_names, live_bars, static_bars, without_markup, without_math
 from nbkit.views.summary.facts import PHASE_COLORS
@@ -44,6 +44,7 @@ def draw_ops(trace: Trace, count: int = 12) -> "Figure":
 
 def _totals(trace: Trace, count: int) -> pd.DataFrame:
     """Returns name, self_time_us and label of the slowest kinds of op, slowest last: bars grow upwards."""
+    checked_count("count", count)
     totals = self_totals(computing_ops(trace.ops), ["op"]).head(count).iloc[::-1]
     labels = [
         f"{units.duration(time_us)} · {units.counted(calls, 'call')}"

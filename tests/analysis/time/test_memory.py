@@ -67,7 +67,7 @@ def test_without_the_allocators_own_count_events_are_summed() -> None:
 @pytest.mark.parametrize(
     ("by", "message"),
     [
-        ("op", r"by='op' is one text; give a list of names, such as \['op'\]"),
+        ("op", r"by must be a list of names, such as \['module'\], got 'op'"),
         (["modul"], "names 'modul', which no allocation has; did you mean 'module'"),
     ],
 )

@@ -100,12 +100,12 @@ def _made(model: Any) -> nn.Module:
 
 
 def _options(convention: str, asked: dict[str, str | None]) -> dict[str, str]:
-    if convention not in CONVENTIONS:
+    if str(convention) not in CONVENTIONS:
         raise OptionError(f"convention={convention!r} is not known; {nearest(str(convention), CONVENTIONS)}")
     options = {"convention": convention, **CONVENTIONS[convention]}
     for name, value in asked.items():
         if value is not None:
-            if value not in CHOICES[name]:
+            if str(value) not in CHOICES[name]:
                 raise OptionError(f"{name}={value!r} is not known; {nearest(str(value), CHOICES[name])}")
             options[name] = value
     return options
