@@ -75,7 +75,7 @@ def cost_phases(trace: Trace) -> list[dict[str, Any]]:
         return []
     phases = op_totals(trace).groupby("phase", sort=False)["flops"].agg(["size", "sum"])
     return [
-        {"phase": shown(str(phase)), "calls": units.count(calls), "time": units.flops(flops), "us": flops}
+        {"phase": shown(str(phase)), "calls": units.counted(calls, "aten op"), "time": units.flops(flops), "us": flops}
         for phase, calls, flops in zip(phases.index, phases["size"], phases["sum"], strict=True)
     ]
 

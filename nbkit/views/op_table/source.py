@@ -78,7 +78,7 @@ class OpSource(TableSource):
             "title": known.title,
             "incomplete": known.incomplete,
             "figures": [list(figure) for figure in known.figures],
-            "phases": cost_phases(self.trace) if self.is_cost else self._phases(known.phases),
+            "phases": cost_phases(self.trace) if self.is_cost else self._phases(known.phases, known.counted),
             "counted": known.counted,
             "notes": list(known.notes),
             "levels": [shown(str(level)) for level in self.trace.ops["level"].unique()],
@@ -90,10 +90,15 @@ class OpSource(TableSource):
             **({"cost": cost_overview()} if self.is_cost else {}),
         }
 
-    def _phases(self, totals: pd.DataFrame) -> list[Answer]:
+    def _phases(self, totals: pd.DataFrame, counted: str) -> list[Answer]:
         rows = zip(totals["phase"], totals["calls"], totals["self_time_us"], strict=True)
         return [
-            {"phase": shown(str(phase)), "calls": units.count(calls), "time": units.duration(us), "us": us}
+            {
+                "phase": shown(str(phase)),
+                "calls": units.counted(calls, counted[:-1]),
+                "time": units.duration(us),
+                "us": us,
+            }
             for phase, calls, us in rows
         ]
 

@@ -25,7 +25,7 @@ def test_header_shows_counts_phases_cost_and_what_is_missing(show: Open) -> None
     assert phases.all_text_contents() == [
         "forward48.0 µs3 aten ops",
         "backward70.0 µs2 aten ops",
-        "optimizer2.00 µs1 aten ops",
+        "optimizer2.00 µs1 aten op",
     ]
     notes = shown.page.get_by_role("list", name="Notes").get_by_role("listitem")
     assert notes.all_inner_texts() == ["left out by filters: 2 ops (exclude_ops=view)"]

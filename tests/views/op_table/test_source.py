@@ -164,10 +164,10 @@ def test_work_on_a_device_is_not_added_to_the_hosts_time() -> None:
 def test_header_of_a_timeline_has_the_phases_of_all_host_time() -> None:
     overview = OpSource(timed_trace()).overview()
     assert [(part["phase"], part["calls"], part["us"]) for part in overview["phases"]] == [
-        ("forward", "3", 30.0),
-        ("backward", "2", 70.0),
-        ("optimizer", "2", 15.0),
-        ("other", "1", 10.0),
+        ("forward", "3 calls", 30.0),
+        ("backward", "2 calls", 70.0),
+        ("optimizer", "2 calls", 15.0),
+        ("other", "1 call", 10.0),
     ]
     assert overview["counted"] == "calls"
     assert ["median of", "5 repeats after 2 to warm up"] in overview["figures"]

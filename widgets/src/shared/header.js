@@ -30,7 +30,7 @@ function phases(list, counted) {
     return part;
   });
   const labels = list.map(({ phase, calls, time }) =>
-    h("li", {}, h("span", { class: "nb-phase", "data-phase": phase }, phase), h("span", {}, time), h("span", { class: "nb-muted" }, `${calls} ${counted}`)),
+    h("li", {}, h("span", { class: "nb-phase", "data-phase": phase }, phase), h("span", {}, time), h("span", { class: "nb-muted" }, calls)),
   );
   return h(
     "div",
