@@ -6,6 +6,7 @@ import pandas as pd
 
 from nbkit.findings.dataflow.masks import MEANING
 from nbkit.findings.finding import PLACE, Finding, Severity, at_ops, findings_frame
+from nbkit.schema.message import REACHES_GRADIENTS
 
 SEVERITIES: dict[str, Severity] = {"underflow": "warning"}  # all others are errors
 HANDLE = "Guard the inputs that the message names: clamp, add an eps, or mask before this op, not after it."
@@ -23,7 +24,7 @@ SPECIAL = (
         "Every target is ignore_index, so that the mean is over none: leave such a batch out, or add the losses up and "
         "divide by the number of targets, at least 1.",
     ),
-    ("aten.", "reaches the gradients", "Put a number there, or keep it out of what the loss is made of."),
+    ("aten.", REACHES_GRADIENTS, "Put a number there, or keep it out of what the loss is made of."),
 )
 ADVICE = {
     "nan": HANDLE,

@@ -14,7 +14,7 @@ from nbkit.capture.check.values import counts, first_true, is_float, largest, nu
 from nbkit.capture.replay.copies import all_tensors, mapped_call
 from nbkit.capture.replay.op_traits import OpTraits, traits_of
 from nbkit.capture.replay.reference import NoKernelError, Reference
-from nbkit.schema.message import Message, element
+from nbkit.schema.message import REACHES_GRADIENTS, Message, element
 
 # They only put numbers into memory: a NaN among those is there on purpose.
 FILLING = frozenset(
@@ -23,7 +23,7 @@ FILLING = frozenset(
 )
 
 # Of what the step itself writes, and the gradients get.
-GIVEN = ": the step puts it there, and it reaches the gradients"
+GIVEN = f": the step puts it there, and {REACHES_GRADIENTS}"
 # Of what came in: a parameter was so before, other tensors may be made within the step, out of sight.
 NOBODY = ", and no recorded op made it so"
 

@@ -171,7 +171,7 @@ class CostObserver(Observer):
         if is_sum or (func in INTO_ZEROS and _is_of_formula()):
             self.storages.merge(args[0])
 
-    def takes_out(self, func: OpOverload, args: Any) -> bool:
+    def unpacks(self, func: OpOverload, args: Any) -> bool:
         if id(args[0]) != self.saved.unpacked:
             return False
         self.storages.settle_merge()

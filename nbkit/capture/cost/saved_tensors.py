@@ -13,6 +13,7 @@ from torch.autograd.graph import saved_tensors_hooks
 from torch.nn import Parameter
 
 from nbkit.capture.cost.fake.fake_mode import FakeMode
+from nbkit.capture.cost.fake.fake_step import DETACH
 from nbkit.capture.cost.storages import ACTIVATION, BEFORE, TEMPORARY, Storage, Storages
 from nbkit.capture.raw.patching import Patch
 from nbkit.capture.replay.isolated import isolated
@@ -22,7 +23,6 @@ NOT_TOLD = (
     "What torch.func.grad, vjp, jacrev and hessian save for the backward pass is no row of `saved` and counts as "
     "temporary: torch allows no hooks there."
 )
-DETACH = torch.ops.aten.detach.default
 
 
 @dataclass

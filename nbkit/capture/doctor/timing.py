@@ -28,7 +28,7 @@ TAKEN = "Time and memory were not judged: another profiler began in the step and
 MEMORY_TAKEN = "Memory was not judged: another profiler began in the step and took the events."
 NOT_AGAIN = "Time and memory were not judged: no step was timed."
 OTHERS = "{calls} have no time of their own in the timed runs, and share what is left of the step's."
-MODULES = 6  # as many as a report draws
+MOST_MODULES = 6  # a report draws as many
 PLACE = ["op", "source", "module", "phase"]
 
 
@@ -155,7 +155,7 @@ def times_of(timed: Trace) -> dict[str, Any]:
     shares = {
         "phases": {phase: float(phases[phase]) for phase in PHASES if phases.get(phase)},
         "slowest_ops": _most(host[host["level"] == "aten"], ["op"], 1),
-        "slowest_modules": _most(host.dropna(subset="module"), ["model", "module"], MODULES),
+        "slowest_modules": _most(host.dropna(subset="module"), ["model", "module"], MOST_MODULES),
     }
     if "timings" not in timed.frames:
         return {"time_us": float(ops["total_time_us"].iloc[0]), "runs": 1, **shares}

@@ -37,9 +37,9 @@ from nbkit.capture.cost.fake.workspaces import KEPT, Workspaces
 from nbkit.capture.raw.step_mode import StepMode
 from nbkit.errors import CostError
 
-# torch raises these where a result, or its shape, depends on values.
 DETACH = torch.ops.aten.detach.default
 LIFT = torch.ops.aten.lift_fresh.default  # takes the real tensor that torch.tensor() makes
+# torch raises these where a result, or its shape, depends on values.
 NEEDS_VALUES = (DataDependentOutputException, DynamicOutputShapeException)
 COMPRESSED = (torch.sparse_csr, torch.sparse_csc, torch.sparse_bsr, torch.sparse_bsc)
 FAKE = torch._C._TorchDispatchModeKey.FAKE
@@ -54,8 +54,8 @@ class Watcher(Protocol):
     def before(self, func: OpOverload, args: Any) -> None:
         """Is told of an op that is about to run."""
 
-    def takes_out(self, func: OpOverload, args: Any) -> bool:
-        """Returns whether torch runs a detach to take a saved tensor out; it is no op of the step, and is noted so."""
+    def unpacks(self, func: OpOverload, args: Any) -> bool:
+        """Returns whether autograd runs a detach to unpack a saved tensor; it is no op of the step, and is noted so."""
 
     def after(self, func: OpOverload, args: Any, kwargs: Any, out: Any) -> int:
         """Is told of an op that has run, and returns its FLOPs as far as they are known."""
@@ -161,7 +161,7 @@ class FakeStep(StepMode):
             if func is LIFT and type(args[0]) is not FakeTensor and args[0] not in self.fakes:
                 self._take(args[0])
             args, kwargs = self._faked(args), self._faked(kwargs)
-            if func is DETACH and self._is_own(args[0]) and self.watcher.takes_out(func, args):
+            if func is DETACH and self._is_own(args[0]) and self.watcher.unpacks(func, args):
                 out = self.fake.another(args[0])
                 self.values.run(func, args, kwargs, out)
                 return out
@@ -193,8 +193,8 @@ class FakeStep(StepMode):
 
     def _run(self, func: OpOverload, args: Any, kwargs: Any) -> Any:
         refuse_device(func, kwargs)
-        refuse_nested(func._opname.startswith("_nested_tensor_from_"), self.asking.place)
         if func not in self.formulas:
+            refuse_nested(func._opname.startswith("_nested_tensor_from_"), self.asking.place)
             self.formulas[func] = shape_formula(func)
         if (formula := self.formulas[func]) is not None:
             return formula(*args, **kwargs)

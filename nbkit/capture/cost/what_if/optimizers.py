@@ -148,7 +148,7 @@ class _Watcher:
     def after(self, func: Any, args: Any, kwargs: Any, out: Any) -> int:
         return 0
 
-    def takes_out(self, func: Any, args: Any) -> bool:
+    def unpacks(self, func: Any, args: Any) -> bool:
         return False
 
     def is_in_optimizer(self) -> bool:

@@ -17,7 +17,7 @@ from nbkit.views.summary.facts import PHASE_COLORS
 from nbkit.views.summary.names import OUTSIDE, shown
 
 SLOWEST = 6
-MODULES = "Slowest modules, self time"
+SLOWEST_MODULES = "Slowest modules, self time"
 NOT_TIMED = "Step time not measured: record the step with nbkit.optime."
 
 
@@ -55,7 +55,7 @@ def times_html(chapter: Chapter) -> str:
         return ""
     if known := (trace.meta.get("step") or {}).get("slowest_modules"):
         groups = _of_timed_runs(known, ops)
-        slowest = _bars(groups, module_names(groups), MODULES, whole_us, chapter.anchor, is_timed=True)
+        slowest = _bars(groups, module_names(groups), SLOWEST_MODULES, whole_us, chapter.anchor, is_timed=True)
     else:
         slowest = _slowest(ops, whole_us, chapter.anchor, is_whole="step" not in trace.meta)
     return f"<h3>Phases</h3>{_phases(by_phase, whole_us)}{slowest}"
@@ -80,7 +80,7 @@ def _slowest(ops: pd.DataFrame, whole_us: float, anchor: str, *, is_whole: bool)
     by = MODULE if len(modules) else ["op"]
     groups = slowest_groups(modules if len(modules) else computing_ops(ops), by, SLOWEST)
     names = module_names(groups) if len(modules) else [shown(name) for name in groups["op"]]
-    title = MODULES if len(modules) else "Slowest ops, self time"
+    title = SLOWEST_MODULES if len(modules) else "Slowest ops, self time"
     outside_us = whole_us - float(host_ops(modules)["self_time_us"].sum())
     is_outside_known = len(modules) and is_whole  # else Python's time in modules is nowhere
     # Times of a recorder that works in between are none of the step's; their shares say where to look all the same.
