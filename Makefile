@@ -67,6 +67,10 @@ test-all: .venv/.installed-test  ## every test: also JupyterLab, notebooks, all 
 	@if command -v node >/dev/null; then cd widgets && node --test; else echo "no node: the tests of widgets/ are left out"; fi
 	$(PYTEST)
 
+.PHONY: slow-tests
+slow-tests: .venv/.installed-test  ## run every test, and write which are too slow for make test (tests/slow.txt)
+	NBKIT_SLOW_TESTS=1 $(PYTEST)
+
 .PHONY: test-python
 test-python: .venv/.installed-test  ## the tests of recording once more, with the Python recorder
 	NBKIT_RECORDER=python $(PYTEST) -q -m "$(TIER)" $(RECORDED)

@@ -16,7 +16,7 @@ from nbkit.schema import TABLES
 from nbkit.trace.trace import Trace
 from tests.processes import prepare
 from tests.support.garbage import pass_over
-from tests.tiers import ordered, seconds_by_folder, tiered
+from tests.tiers import ordered, seconds_by_folder, tiered, write_slow
 
 GLOBAL_HOOKS = (
     "_global_forward_hooks",
@@ -83,8 +83,10 @@ def older_objects_are_passed_over() -> None:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    reports = [each for group in terminalreporter.stats.values() for each in group if hasattr(each, "duration")]
+    if "NBKIT_SLOW_TESTS" in os.environ:
+        write_slow(reports)
     if os.environ.get("CI") == "true":
-        reports = [each for group in terminalreporter.stats.values() for each in group if hasattr(each, "duration")]
         terminalreporter.section("seconds by folder")
         for line in seconds_by_folder(reports):
             terminalreporter.write_line(line)

@@ -1,14 +1,19 @@
-"""What leaves `make test` for `make test-all`, with the reason: what it costs is more than it adds to what stays.
+"""What leaves `make test` for `make test-all`: kinds of tests with the reason, and tests that were slow when measured.
 
 Patterns are of node ids below tests/. A test may also carry the marker itself. `make mutations` tells what is lost.
+`make slow-tests` measures: slow.txt has the tests that took SLOW_S or more, but for the fastest of each file.
 """
 
 import re
 from collections import Counter
 from collections.abc import Iterable
 from fnmatch import translate
+from pathlib import Path
 
 import pytest
+
+SLOW_S = 0.6
+MEASURED = Path(__file__).with_name("slow.txt")
 
 FULL = (
     # A JupyterLab and its kernel; the widgets' own pages in Chromium stay.
@@ -18,9 +23,6 @@ FULL = (
     "browser/notebook/*",
     # A million rows.
     "browser/*_million.py*",
-    "analysis/query/test_op_table.py::test_a_million*",
-    "views/flamegraph/test_data.py::test_a_million*",
-    "views/flamegraph/test_report_states.py::*[[]big]",
     # Notebooks as they are run, in kernels of their own; that they are clean stays.
     "repository/test_notebooks.py::test_notebook_runs*",
     "repository/test_notebooks.py::test_every_output*",
@@ -30,7 +32,6 @@ FULL = (
     "docs/test_terminal.py*",
     # Scripts of a second or more; those of a few steps stay in command_line/test_audit.py.
     "command_line/audit/test_shared_cases.py*",
-    "command_line/audit/test_audit.py::test_batches*",
     "command_line/audit/test_audit_right_cases.py*",
     # Looks, keys and hosts of widgets: their logic stays, in node and in one file per widget here.
     "browser/*_looks.py*",
@@ -43,179 +44,19 @@ FULL = (
     "browser/flamegraph/test_flame_trees.py*",
     # Packages are built.
     "wheel/*",
-    # Models of transformers as torch and ONNX export them: LLaMA stays.
-    "readers/onnx/test_reader.py::*[[]rwkv4]",
-    "capture/graphs/test_exported.py::*[[]gpt2]",
-    "analysis/structure/test_recognise.py::*[[]mamba]",
-    "analysis/structure/test_recognise.py::*[[]gpt2]",
-    "analysis/structure/test_recognise.py::*[[]mistral]",
-    "analysis/structure/test_recognise.py::*[[]qwen2]",
     # The largest of the sample steps, under every verb and dtype: the others stay.
     "capture/*[[]rwkv4*",
     "capture/*-rwkv4*",
     "simulated/*[[]rwkv4*",
     "analysis/*[[]rwkv4*",
-    # The slowest of some that are alike: a model, a way to start a script; and six reports side by side.
-    "analysis/values/test_compare_values.py::*[[]llama]",
-    "command_line/test_bare_run.py::test_a_script_that_fails*",
-    "views/report/test_page.py::test_the_same_traces*",
-    # Twins of a second or more: other data sets, exit statuses, forms of a script and levels of statistics stay.
-    "views/report/test_page.py::test_it_loads*",
-    "command_line/test_report.py::test_a_base*",
-    "capture/recorder/test_leaks.py::test_fifty*",
-    # Eight cold starts.
-    "capture/raw/test_vector_math.py::test_the_first_call*",
-    "capture/audit/test_step_is_unchanged.py::test_the_copies*",
-    "views/*/test_report_answers.py::*[[]optrace]",
-    "views/*/test_report_answers.py::*[[]whole times]",
-    "views/*/test_report_answers.py::*[[]statistics]",
-    "command_line/test_report.py::*[[]severities0*",
-    "command_line/test_report.py::*[[]severities1*",
-    "simulated/test_setup.py::*[[]size]",
-    "simulated/test_setup.py::*[[]nan]",
-    "simulated/test_setup.py::*[[]conditions]",
-    "simulated/test_setup.py::test_what_depends*",
-    "simulated/test_device.py::test_backward_works*[[]torch.ones*",
-    "bench/test_faults.py::*attention-bfloat16*",
-    "bench/test_faults.py::*conv-float32*",
-    "views/plots/test_plots.py::test_static_figures_save*[[]svg]",
-    "views/report/test_page.py::test_several*",
-    "views/host/test_front_end.py::test_a_file_gets*",
-    "views/host/test_front_end.py::test_no_port*",
-    "magics/test_other_magics.py::test_scripts_of_ipython*",
-    "magics/test_loading.py::test_run_all*[[]error]",
-    "graphs/test_graphs_of_dumps.py::test_every_module*",
-    "capture/step/test_compiled.py::test_dynamo_first*",
-    "capture/recorder/test_leaks.py::*[[]stats]",
-    "capture/recorder/test_leaks.py::*[[]bare]",
-    "graphs/test_graphs_of_dumps.py::test_all_116*",
-    # Whole steps measured beside predictions and peers, every set of small models, and T5 in bfloat16: float32 stays.
-    "bench/test_cost.py::test_opcost_is_measured*",
-    "bench/test_cost.py::test_a_step_is_predicted*",
-    "capture/cost/fits/test_fits.py::test_the_set_is_the_cheapest*",
-    "capture/cost/fits/test_fits.py::test_where_nothing_fits_the_closest_is_told",
-    "align_cases/test_backward.py::test_a_t5_in_bfloat16*",
-    "align_cases/test_backward.py::*[[]dtype1]",
-    # What a wheel says, which takes a second each time; axe in both themes; pictures; a host without scripts of ours.
-    "browser/flamegraph/test_flamegraph_overview.py::test_a_plain_wheel*",
-    "browser/alignment/test_alignment_table.py::test_marks_can_be_told*",
-    "browser/graph/test_graph_export.py::test_the_keys*",
-    "browser/hosts/test_limited_host.py::*[[]False]",
-    # A second or two each, beside others of the same file that stay.
-    "capture/cost/what_if/test_what_if.py::test_nothing_is_kept*",
-    "capture/cost/what_if/test_what_if.py::test_an_optimizer_without*",
-    "capture/distributed/test_captured_collectives.py::test_without_other*",
-    "align_cases/test_onnx.py::test_every_result_of_a_decoder*[[]plain-optimised]",
-    "align_cases/test_copying.py::*[[]llama_complex]",
-    "browser/flamegraph/test_flamegraph_overview.py::test_the_window*",
-    "browser/flamegraph/test_flamegraph_sandwich.py::test_the_selected*",
-    "browser/alignment/test_alignment_table.py::test_a_hundred_thousand*",
-    # Large reports, and what else a report's page does in Chromium: links, hosts without scripts, keys, names stay.
-    "browser/report/test_report.py::test_a_hundred_thousand*",
-    "browser/report/test_report.py::test_if_the_data*",
-    "browser/report/test_report.py::test_charts_have*",
-    "browser/report/test_report.py::test_a_difference_*",
-    "browser/report/test_report.py::test_frames_can*",
-    "browser/report/test_report.py::test_a_script_from*",
-    # Of three long files: searches, filters, orders and zooms, which the tests in node see, too, and what stays behind.
-    "browser/flamegraph/test_flamegraph.py::test_movements*",
-    "browser/flamegraph/test_flamegraph.py::test_wheel*",
-    "browser/flamegraph/test_flamegraph.py::test_search*",
-    "browser/flamegraph/test_flamegraph.py::test_left_heavy*",
-    "browser/flamegraph/test_flamegraph.py::test_flame_orientation*",
-    "browser/flamegraph/test_flamegraph.py::test_groupings*",
-    "browser/op_table/test_op_table.py::test_search*",
-    "browser/op_table/test_op_table.py::test_level*",
-    "browser/op_table/test_op_table.py::test_module_tree*",
-    "browser/op_table/test_op_table.py::test_ops_outside*",
-    "browser/op_table/test_op_table.py::test_links*",
-    "browser/op_table/test_op_table.py::test_clean_up*",
-    "browser/diff_table/test_diff_table.py::test_a_plot*",
-    "browser/diff_table/test_diff_table.py::test_verdict*",
-    "browser/diff_table/test_diff_table.py::test_closing*",
-    # Texts and imports of the whole repository, in which no function of nbkit runs.
+    # Texts of the whole repository, in which no function of nbkit runs.
     "docs/test_american_spelling.py*",
-    "repository/test_environment.py::test_every_import*",
-    # Twins: two published faults, five ports, other reports, forms of an export and models stay.
-    "align_cases/test_published.py::*[[]layers with weights]",
-    "align_cases/test_published.py::*[[]a chain of functions]",
-    "align_cases/test_copying.py::test_each_parameter*[[]mixtral_dense]",
-    "views/op_table/test_report_answers.py::*[[]optime]",
-    "views/diff_table/test_report_answers.py::*saved without values]",
-    "verbs/test_opalign.py::test_a_model_that_returns*[[]onnxruntime]",
-    "analysis/values/test_other_modules.py::*[[]llama]",
-    # What waits on purpose, large widgets, and axe's walk over each page.
-    "browser/op_table/test_op_table.py::test_only_a_dead*",
-    "browser/op_table/test_op_table.py::test_a_busy*",
-    "browser/hosts/test_limited_host.py::test_all_of_a_large*",
-    "browser/diff_table/test_diff_table.py::test_a_hundred_thousand*",
-    "browser/graph/test_graph.py::test_ten_thousand*",
-    "browser/graph/test_graph.py::test_no_accessibility*",
-    "views/report/test_page.py::test_a_hundred_thousand*",
-    # Processes that import torch anew, for the script of a captured call (tests/capture/calls has others) and its end.
-    "browser/diff_table/test_diff_table.py::test_the_copied_script*",
-    "simulated/test_device.py::test_a_process_that_ends*",
-    # A server that ends with its input; the test beside it starts one, too, and asks it everything.
-    "mcp/test_stdio.py::test_it_ends*",
-    # Every page of docs/ made anew: `make docs` and a look at git tell as much.
-    "docs/test_pages.py::test_make_docs*",
     # A process for each of 14 ways to end it.
     "capture/cost/fake/test_hazards.py*",
-    # A family of the bench that has 30, and onnxruntime's session of the larger model.
+    # A family of the bench that has 30.
     "bench/test_correct_models.py*",
-    "graphs/test_graph_models.py::test_onnxruntime*[[]rwkv4]",
-    # Four of seven cold starts, of seconds each; three stay: what is printed, imported and left at the end.
-    "test_import.py::*[[]no_grad]",
-    "test_import.py::test_the_names*",
-    "simulated/test_device.py::test_importing_nbkit_registers_nothing",
-    "magics/test_loading.py::test_import_alone*",
     # LLaMA parts at the published sizes, exported and optimized; smaller models of each kind stay in verbs/.
     "align_cases/test_onnx_opalign.py*",
-    # Ports of a second or more whose layouts others have, too, and those that read token by token.
-    "align_cases/test_copying.py::*[[]llama_sample]",
-    "align_cases/test_copying.py::*[[]llama_p*]",
-    "align_cases/test_copying.py::*[[]phi3_split]",
-    "align_cases/test_copying.py::*[[]attention_sdpa]",
-    "align_cases/test_copying.py::*[[]rwkv_recurrent]",
-    "align_cases/test_copying.py::*[[]decode_*]",
-    "align_cases/test_copying.py::*[[]half_precision]",
-    "align_cases/test_copying.py::*[[]mask_shows_the_next]",
-    "align_cases/test_copying.py::*[[]epsilon_of_activations]",
-    # A second or more each, of which a twin of another model, format or runtime stays.
-    "verbs/test_opalign.py::test_a_model_that_returns_objects*[[]onnx]",
-    "verbs/test_opalign.py::test_a_model_agrees_with*[[]onnx]",
-    "analysis/values/test_compare_values.py::*[[]gru]",
-    "analysis/align/traces/test_two_traces.py::*[[]llama-*",
-    "browser/graph/test_graph_export.py::test_a_report_saves*",
-    "graphs/test_graph_models.py::test_the_exported_program*",
-    "graphs/test_graphs_of_models.py::*[[]rwkv4-116]",
-    "align_cases/test_opalign.py::*[[]mixtral_dense]",
-    "align_cases/test_copying.py::*[[]mixtral_dense]",
-    "align_cases/test_copying.py::*[[]llama_fused]",
-    "command_line/test_report.py::test_findings_are_an*[[]severities2*",
-    # Tests of the cases themselves, in which none of nbkit runs, and of the tools beside the tests.
-    "align_cases/test_ports.py::*decompositions[]]",
-    "align_cases/test_onnx.py::test_what_is_planted*",
-    "repository/test_environment.py::test_an_undeclared*",
-    # The largest of several models, runtimes, modes and states: each has a smaller twin in the same file.
-    "align_cases/test_onnx.py::test_every_result_of_a_decoder*[[]optimised-onnxruntime]",
-    "align_cases/test_opalign.py::*[[]rwkv_recurrent]",
-    "align_cases/test_backward.py::*[[]decode_theirs]",
-    "align_cases/test_copying.py::*[[]norm_behind_attention]",
-    "analysis/values/test_other_modules.py::*[[]gru]",
-    "analysis/values/test_other_modules.py::test_steps_of_an_optimizer*[[]True]",
-    "capture/calibrate/test_calibrate.py::test_the_mode*[[]inference_mode]",
-    "capture/cost/analyzer/test_vit_table.py::*[[]storage_math]",
-    "capture/cost/analyzer/test_vit_table.py::*[[]reference]",
-    "capture/cost/analyzer/test_saved_bytes.py::*[[]math]",
-    "capture/cost/fake/test_left_alone.py::*[[]False]",
-    "capture/operators/test_fallback.py::test_a_step_on_a_faulty_device*[[]llama]",
-    "capture/profiler/test_optime.py::test_three_training_steps*[[]llama-sgd]",
-    "capture/watch/test_state.py::*[[]unfreeze]",
-    "graphs/test_graphs_of_models.py::test_an_export_is_its_own*[[]rwkv4]",
-    "views/alignment/test_source.py::*[[]trace1]",
-    "views/alignment/test_source.py::*[[]trace2]",
-    "views/op_table/test_report_answers.py::*[[]opcost]",
 )
 # Folders whose tests wait for browsers and kernels come first, so that both workers end at the same time; within one,
 # files follow each other, so that a worker keeps its Chromium.
@@ -283,6 +124,17 @@ def seconds_by_folder(reports: Iterable[pytest.TestReport]) -> list[str]:
     ]
 
 
+def write_slow(reports: Iterable[pytest.TestReport]) -> None:
+    """Writes slow.txt from the calls of a whole run, without the time of fixtures: other tests would wait for them."""
+    files: dict[str, dict[str, float]] = {}
+    for report in reports:
+        if report.when == "call":
+            files.setdefault(report.nodeid.partition("::")[0], {})[report.nodeid] = report.duration
+    fastest = {min(seconds, key=seconds.__getitem__) for seconds in files.values()}
+    slow = (name for seconds in files.values() for name in seconds.keys() - fastest if seconds[name] >= SLOW_S)
+    MEASURED.write_text("".join(f"{name}\n" for name in sorted(slow)))
+
+
 def ordered(items: list[pytest.Item]) -> None:
     """Puts the items of slow folders first; the order within a folder stays."""
     ranks = {folder: rank for rank, folder in enumerate(FIRST)}
@@ -298,6 +150,7 @@ def tiered(items: Iterable[pytest.Item]) -> None:
     """Marks the items that leave the fast tier."""
     seen: Counter[tuple[str, str]] = Counter()
     full = re.compile("|".join(map(translate, FULL)))
+    slow = set(MEASURED.read_text().splitlines())
     sampled = [(re.compile(translate(pattern)), pattern, every) for pattern, every in SAMPLED.items()]
     for item in items:
         name = item.nodeid.removeprefix("tests/")
@@ -307,5 +160,5 @@ def tiered(items: Iterable[pytest.Item]) -> None:
                 if seen[case] % every:
                     item.add_marker(pytest.mark.full)
                 seen[case] += 1
-        if full.match(name):
+        if full.match(name) or item.nodeid in slow:
             item.add_marker(pytest.mark.full)

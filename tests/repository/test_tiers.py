@@ -6,7 +6,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from tests.tiers import FIRST, FULL, SAMPLED, ordered, seconds_by_folder
+from tests import tiers
+from tests.tiers import FIRST, FULL, MEASURED, SAMPLED, ordered, seconds_by_folder
 
 TESTS = Path(__file__).parents[1]
 FILES = [str(path.relative_to(TESTS)) for path in TESTS.rglob("test_*.py")]
@@ -16,6 +17,19 @@ FILES = [str(path.relative_to(TESTS)) for path in TESTS.rglob("test_*.py")]
 def test_a_pattern_names_files(pattern):
     file = pattern.partition("::")[0].partition("[[]")[0].partition("*-")[0].removesuffix("*") + "*"
     assert [name for name in FILES if fnmatchcase(name, file)]
+
+
+def test_slow_tests_are_in_files_that_are_there():
+    assert {line.partition("::")[0].removeprefix("tests/") for line in MEASURED.read_text().splitlines()} <= set(FILES)
+
+
+def test_slow_calls_are_written_but_the_fastest_of_each_file_stays(monkeypatch, tmp_path):
+    monkeypatch.setattr(tiers, "MEASURED", tmp_path / "slow.txt")
+    ran = {"test_a.py::x": 0.7, "test_a.py::y": 0.8, "test_b.py::x": 0.1, "test_b.py::y": 0.5, "test_b.py::z": 2.0}
+    reports = [SimpleNamespace(nodeid=name, duration=time, when="call") for name, time in ran.items()]
+    reports.append(SimpleNamespace(nodeid="test_b.py::x", duration=9.0, when="setup"))
+    tiers.write_slow(reports)
+    assert tiers.MEASURED.read_text() == "test_a.py::y\ntest_b.py::z\n"
 
 
 def test_most_folders_keep_fast_tests():
