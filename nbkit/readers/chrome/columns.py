@@ -42,6 +42,7 @@ class SparseTexts:
 
     def put(self, row: int, text: str) -> None:
         """Gives `row` this text."""
+        text = encodable(text)
         self._rows.append(row)
         self._codes.append(self._known.setdefault(text, len(self._known)))
 
@@ -52,6 +53,11 @@ class SparseTexts:
         for row, code in zip(self._rows, self._codes, strict=True):
             column[row] = texts[code]
         return column
+
+
+def encodable(text: str) -> str:
+    """Returns the text without halves of surrogate pairs, which JSON can name and no frame can hold."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode()
 
 
 def integers(values: "array[int]") -> Ints:
@@ -85,6 +91,6 @@ def nanoseconds(microseconds: object) -> int:
             except ValueError:
                 pass
         return round(float(microseconds) * 1000)
-    if isinstance(microseconds, int):
+    if isinstance(microseconds, int) and not isinstance(microseconds, bool):
         return microseconds * 1000
     raise ValueError(f"{microseconds!r} is no time")

@@ -1,8 +1,9 @@
 """Grows the columns of a timeline, event by event, in little memory."""
 
 from array import array
+from collections import Counter
 
-from nbkit.readers.chrome.columns import Sparse, SparseTexts, integers, whole
+from nbkit.readers.chrome.columns import Sparse, SparseTexts, encodable, integers, whole
 from nbkit.timeline.events import ABSENT, KERNEL, Events
 
 # Integer columns that only some events have, and what stands for "not known" in them.
@@ -11,12 +12,17 @@ NUMBERS = {
     **dict.fromkeys(("stream", "flops", "size_bytes", "allocated_bytes", "address"), ABSENT),
 }
 TEXTS = ("device", "group", "input_shapes", "source")
+# Their values only tell things apart, and may need all of 64 bits; of others so large a sum would not fit.
+UNSIGNED = frozenset(("own_id", "external_id", "correlation", "address"))
+LARGE, LARGEST = 1 << 62, 1 << 56
+ODD = "numbers of another kind, or too large, which are taken as unknown"
 
 
 class EventColumns:
-    """Numbers rows in the order of `append`; the other columns are filled by row."""
+    """Numbers rows in the order of `append`; the other columns are filled by row, or `skipped` counts why not."""
 
-    def __init__(self) -> None:
+    def __init__(self, skipped: Counter[str]) -> None:
+        self._skipped = skipped
         self._name: list[str] = []
         self._kind = array("b")
         self._start, self._duration, self._thread = array("q"), array("q"), array("q")
@@ -24,13 +30,17 @@ class EventColumns:
         self._texts = {name: SparseTexts() for name in TEXTS}
         self._threads: dict[tuple[object, object], int] = {}
         self._known: dict[str, str] = {}  # each name once
+        self._large: dict[int, int] = {}  # unsigned numbers beyond 62 bits, numbered
 
     def __len__(self) -> int:
         return len(self._kind)
 
     def append(self, name: str, kind: int, start: int, duration: int, thread: int) -> int:
         """Adds a row with its times in ns, and returns its number."""
-        self._name.append(self._known.setdefault(name, name))
+        known = self._known.get(name)
+        if known is None:
+            known = self._known[name] = encodable(name)
+        self._name.append(known)
         self._kind.append(kind)
         self._start.append(start)
         self._duration.append(duration if duration > 0 else 0)
@@ -46,10 +56,15 @@ class EventColumns:
         return known
 
     def number(self, name: str, row: int, value: object) -> None:
-        """Fills in an integer column, if the value is an integer."""
+        """Fills in an integer column, if the value is an integer that it can hold."""
         number = value if type(value) is int else whole(value)
-        if number is not None:
-            self._numbers[name].put(row, number)
+        if number is not None and name in UNSIGNED and LARGE <= number < 1 << 64:
+            number = LARGE + self._large.setdefault(number, len(self._large))
+        elif number is None or abs(number) > (LARGE if name in UNSIGNED else LARGEST):
+            if value is not None:
+                self._skipped[ODD] += 1
+            return
+        self._numbers[name].put(row, number)
 
     def text(self, name: str, row: int, value: str) -> None:
         """Fills in a text column."""

@@ -1,17 +1,20 @@
 """Puts events of torch.profiler's Chrome trace, one after the other, into the columns of a timeline."""
 
+import reprlib
 from collections import Counter
 from typing import Any
 
 from nbkit.readers.chrome import names
 from nbkit.readers.chrome.arguments import EventFlops, collective_bytes, collective_group
 from nbkit.readers.chrome.columns import nanoseconds, whole
-from nbkit.readers.chrome.event_columns import EventColumns
+from nbkit.readers.chrome.event_columns import LARGEST, EventColumns
 from nbkit.readers.chrome.flows import Flows
 from nbkit.readers.chrome.python_frames import PythonFrames
 from nbkit.timeline.events import HOST, MEMORY, MODULE, RUNTIME, Events
 
 Event = dict[str, Any]
+# Beyond the year 2043, or longer than a hundred days, is no time of a step; sums of them would not fit 64 bits.
+LATEST_NS, LONGEST_NS = 1 << 61, 1 << 53
 
 
 class ChromeEvents:
@@ -21,7 +24,7 @@ class ChromeEvents:
         self.skipped: Counter[str] = Counter()
         self.categories: Counter[str] = Counter()  # of the events that are skipped
         self.spans: list[tuple[int, int]] = []  # start and duration of each recording, ns
-        self._columns = EventColumns()
+        self._columns = EventColumns(self.skipped)
         self._flows = Flows()
         self._frames = PythonFrames()
         self._flops = EventFlops()
@@ -44,8 +47,8 @@ class ChromeEvents:
             elif phase in ("i", "I"):
                 self._instant(event)
             elif phase != "M":
-                self.skipped[f"events of phase {phase!r}, which torch.profiler does not write"] += 1
-        except (KeyError, TypeError, ValueError, OverflowError):
+                self.skipped[f"events of phase {_short(phase)}, which torch.profiler does not write"] += 1
+        except (LookupError, TypeError, ValueError, ArithmeticError, AttributeError):
             self.skipped["events without a name, a time or a thread"] += 1
 
     def events(self) -> Events:
@@ -62,14 +65,11 @@ class ChromeEvents:
         if kind is None:
             self._without_kind(event, category)
             return
-        name = event["name"]
-        start, duration = nanoseconds(event["ts"]), nanoseconds(event.get("dur", 0))
+        name, args = _text(event["name"]), self._arguments(event)
+        start, duration = self._times(event)
         row = self._columns.append(name, kind, start, duration, self._columns.thread(event["pid"], event["tid"]))
         if category == names.BLOCK:
             self._columns.number("block", row, 1)
-        args = event.get("args")
-        if not args:
-            return
         if kind == HOST:
             self._host(row, name, args)
         elif kind == RUNTIME:
@@ -79,18 +79,38 @@ class ChromeEvents:
             self._launch(row, args)
             self._work(row, args)
 
+    def _times(self, event: Event) -> tuple[int, int]:
+        """Returns start and duration in ns; 0 for one whose end was not recorded, which torch writes in many ways."""
+        start = nanoseconds(event["ts"])
+        if abs(start) > LATEST_NS:
+            raise ValueError("no time")
+        try:
+            duration = nanoseconds(event.get("dur"))
+        except (ValueError, OverflowError):
+            duration = -1
+        if not 0 <= duration <= LONGEST_NS:
+            self.skipped["ends that were not recorded: these events count with a time of 0"] += 1
+            return start, 0
+        return start, duration
+
+    def _arguments(self, event: Event) -> Event:
+        args = event.get("args")
+        if args and not isinstance(args, dict):
+            self.skipped["arguments of events that are no object"] += 1
+        return args if isinstance(args, dict) else {}
+
     def _without_kind(self, event: Event, category: str) -> None:
         if category == "python_function":
             self._python(event)
         elif category == "Trace":
-            self.spans.append((nanoseconds(event["ts"]), nanoseconds(event.get("dur", 0))))
+            self.spans.append(self._times(event))
         else:
             self.categories[category] += 1
-            self.skipped[names.SKIPPED.get(category, f"events of the category {category!r}")] += 1
+            self.skipped[names.SKIPPED.get(category, f"events of the category {_short(category)}")] += 1
 
     def _python(self, event: Event) -> None:
         """Takes a call of a module, or a frame of Python, which only tells the source line of the ops inside."""
-        start, duration = nanoseconds(event["ts"]), nanoseconds(event.get("dur", 0))
+        start, duration = self._times(event)
         thread = self._columns.thread(event["pid"], event["tid"])
         if module := names.PYTHON_MODULE.fullmatch(event["name"]):
             self._columns.append(module[1], MODULE, start, duration, thread)
@@ -135,12 +155,14 @@ class ChromeEvents:
         name = event["name"]
         if name != "[memory]":
             if not name.startswith(names.MARKS):
-                self.skipped[f"instants {name!r}"] += 1
+                self.skipped[f"instants {_short(name)}"] += 1
             return
         args, columns = event["args"], self._columns
         size = int(args["Bytes"])
+        if abs(size) > LARGEST:
+            raise ValueError("no size")
         thread = columns.thread(event["pid"], event["tid"])
-        row = columns.append(name, MEMORY, nanoseconds(event["ts"]), 0, thread)
+        row = columns.append(name, MEMORY, self._times({**event, "dur": 0})[0], 0, thread)
         columns.number("size_bytes", row, size)
         columns.number("allocated_bytes", row, args.get("Total Allocated"))
         columns.number("address", row, args.get("Addr"))
@@ -150,13 +172,23 @@ class ChromeEvents:
         category = event.get("cat", "")
         if category in names.FORWARD_BACKWARD:
             thread = self._columns.thread(event["pid"], event["tid"])
-            self._flows.add(event["ph"], (event["pid"], event["id"]), thread, nanoseconds(event["ts"]))
+            self._flows.add(event["ph"], (event["pid"], event["id"]), thread, self._times({**event, "dur": 0})[0])
         elif category not in names.LAUNCHES:  # a launch's two ends have the same correlation already
-            self.skipped[f"arrows of the category {category!r}"] += 1
+            self.skipped[f"arrows of the category {_short(category)}"] += 1
 
     def _device_name(self, device: str | None) -> str | None:
         """Names a device: device work tells only its number; which kind it is, the runtime's category says."""
         return f"{self._accelerator}{device}" if device is not None and device.startswith(":") else device
+
+
+def _short(value: object) -> str:
+    return reprlib.repr(value)
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise TypeError("no text")
+    return value
 
 
 def _memory_device(args: Event) -> str:

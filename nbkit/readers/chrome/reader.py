@@ -111,8 +111,11 @@ def _created(around: Mapping[str, Any], events: ChromeEvents) -> str | None:
     base = around.get("baseTimeNanoseconds")
     if not isinstance(base, int) or not events.spans:
         return None
-    moment = (base + min(start for start, _ in events.spans)) / 1e9
-    return datetime.fromtimestamp(moment, UTC).isoformat()
+    try:
+        moment = (base + min(start for start, _ in events.spans)) / 1e9
+        return datetime.fromtimestamp(moment, UTC).isoformat()
+    except (OverflowError, ValueError, OSError):
+        return None
 
 
 def _counted(events: ChromeEvents, count: int) -> str:
