@@ -2,14 +2,17 @@
 
 import inspect
 from collections.abc import Callable
+from functools import cache
 from itertools import count
+from threading import local
+from types import FunctionType
 from typing import Any
 
 import torch.distributed as dist
 from torch import Tensor
 from torch._C._profiler import _RecordFunctionFast
 
-from nbkit.capture.raw.patching import Patch
+from nbkit.capture.raw.patching import Body, Patch
 
 COLLECTIVE_MARK = "nbkit collective "
 # The parameter that holds what this process gives (to receive: what it gets).
@@ -40,7 +43,8 @@ class Collectives:
     def __init__(self) -> None:
         self.calls: dict[int, tuple[str, int | None, str | None]] = {}  # by number: name, bytes, group
         self.numbers = count()  # any thread may call
-        self.patches = [Patch(dist, name) for name in SENT if hasattr(dist, name)]
+        self.inside = local()  # of a call: recv() runs irecv()
+        self.patches = [Patch(body, "run") for body in _bodies()]
 
     def install(self) -> None:
         for patch in self.patches:
@@ -51,21 +55,34 @@ class Collectives:
             patch.remove()
 
     def _recorded(self, patch: Patch) -> Callable[..., Any]:
-        signature = inspect.signature(getattr(dist, patch.name))
-        sent = SENT[patch.name]
+        function = patch.holder.original
+        signature, name = inspect.signature(function), function.__name__
 
         def call(*args: Any, **kwargs: Any) -> Any:
+            if getattr(self.inside, "call", False):
+                return patch.before(*args, **kwargs)
             number = next(self.numbers)
             try:
                 arguments = signature.bind(*args, **kwargs).arguments
-                described = (size_bytes(arguments.get(sent)), group_name(arguments.get("group")))
+                described = (size_bytes(arguments.get(SENT[name])), group_name(arguments.get("group")))
             except Exception:  # a call that torch refuses: its own words are for the user
                 described = (None, None)
-            self.calls[number] = (f"torch.distributed.{patch.name}", *described)
-            with _RecordFunctionFast(f"{COLLECTIVE_MARK}{number}"):
-                return patch.before(*args, **kwargs)
+            self.calls[number] = (f"torch.distributed.{name}", *described)
+            self.inside.call = True
+            try:
+                with _RecordFunctionFast(f"{COLLECTIVE_MARK}{number}"):
+                    return patch.before(*args, **kwargs)
+            finally:
+                self.inside.call = False
 
         return call
+
+
+@cache
+def _bodies() -> list[Body]:
+    """Returns the bodies of the functions: one for each, of all recordings, so that these may end in any order."""
+    functions = (getattr(dist, name, None) for name in SENT)
+    return [Body(function) for function in functions if isinstance(function, FunctionType)]
 
 
 def size_bytes(value: Any) -> int | None:

@@ -1,7 +1,43 @@
 """Replaces a function of torch for a while; patches of several recordings may end in any order."""
 
 from collections.abc import Callable
+from types import CodeType, FunctionType
 from typing import Any
+
+BODY = "the body"
+
+
+class Body:
+    """Holds what a function of torch runs. A Patch of `run` replaces that, and the function stays the same object.
+
+    Torch and users compare functions of torch.distributed by identity (P2POp, Dynamo), and import them by name.
+    """
+
+    def __init__(self, function: FunctionType) -> None:
+        self.function = function
+        self.code = function.__code__
+        names = function.__globals__, function.__name__, function.__defaults__, function.__closure__
+        self.original = FunctionType(self.code, *names)
+        self.original.__kwdefaults__ = function.__kwdefaults__
+        self.original.__qualname__ = function.__qualname__  # errors of wrong arguments tell it
+        self.original.__dict__.update(function.__dict__)  # __wrapped__ has the signature
+        self.run: Callable[..., Any] = self.original
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        super().__setattr__(name, value)
+        if name == "run":
+            self.function.__code__ = self.code if value is self.original else self._calls_run()
+
+    def _calls_run(self) -> CodeType:
+        """Returns code that calls `run`. A constant leads to it: the code runs with the globals of torch's module."""
+        code = _call.__code__
+        constants = tuple(self if constant == BODY else constant for constant in code.co_consts)
+        return code.replace(co_consts=constants, co_freevars=self.code.co_freevars)  # as many as it has cells
+
+
+def _call(*args: Any, **kwargs: Any) -> Any:
+    body: Any = "the body"  # BODY, the constant
+    return body.run(*args, **kwargs)
 
 
 class Patch:

@@ -1,8 +1,11 @@
 """Tests collectives in an optime trace: bytes and group."""
 
+import inspect
+
 import pytest
 import torch
 import torch.distributed as dist
+from torch.distributed import distributed_c10d
 
 from tests.capture.timed import level, named, timed
 
@@ -58,3 +61,29 @@ def test_a_call_that_torch_refuses_raises_torchs_own_error():
     assert named(timed(lambda: dist.all_reduce(torch.ones(1), group=group)), "torch.distributed.all_reduce")[
         "group"
     ].tolist() == ["mine (1 rank)"]
+
+
+def test_every_function_stays_the_object_that_torch_compares_with():
+    def functions():
+        return {name: value for name, value in vars(dist).items() if callable(value)}
+
+    def step():
+        assert functions() == before
+        assert dist.isend is distributed_c10d.isend
+        return dist.P2POp(dist.isend, torch.ones(2), 0)  # "Expected op to be of type isend or irecv" of another
+
+    before, code, signature = functions(), dist.isend.__code__, inspect.signature(dist.all_reduce)
+    timed(step)
+    assert dist.isend.__code__ is code
+    assert inspect.signature(dist.all_reduce) == signature
+
+
+def test_a_function_imported_by_its_name_and_one_that_another_calls_are_told_once():
+    from torch.distributed import all_reduce as mine
+
+    def step():
+        mine(torch.ones(5))
+        with pytest.raises(ValueError, match="Invalid destination rank"):
+            dist.send(torch.ones(2), 0)  # runs isend()
+
+    assert level(timed(step), "api")["op"].tolist() == ["torch.distributed.all_reduce", "torch.distributed.send"]
