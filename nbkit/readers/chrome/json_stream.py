@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from json import JSONDecodeError
 from typing import Any
 
+from nbkit.readers.chrome.lenient import CutOff, LenientReader, Unreadable
+
 SPACE = re.compile(r"[ \t\r\n]*")
 BETWEEN = re.compile(r"[ \t\r\n,]*")
 # How far before the window's end an error can stand that only says the window ends: a cut literal, number or escape.
@@ -17,27 +19,47 @@ LARGEST = 1 << 26
 
 
 class JsonError(Exception):
-    """Says where a text is not JSON, and whether it merely ends too early."""
+    """Says where a text is not JSON, in which field of an event, and whether it merely ends too early."""
 
-    def __init__(self, message: str, position: int, is_cut: bool) -> None:
+    def __init__(self, message: str, position: int, is_cut: bool, field: str | None = None) -> None:
         super().__init__(message)
         self.position = position
         self.is_cut = is_cut
+        self.field = field
 
 
 class JsonStream:
-    """Reads the values of a JSON text forwards; raises JsonError where the text is not JSON or ends too early."""
+    """Reads the values of a JSON text forwards; raises JsonError where the text cannot be read or ends too early.
+
+    `odd` counts values that are no JSON and were read as they are meant, `first_odd` is the line and field of the first.
+    """
 
     def __init__(self, pieces: Iterator[str]) -> None:
         self._pieces = pieces
         self._text = ""
         self._at = 0
-        self._dropped = 0  # characters before the window
+        self._dropped, self._lines = 0, 0  # characters and ends of lines before the window
+        self.odd, self.first_odd = 0, (0, "")
+        self.is_open = False
 
     @property
     def position(self) -> int:
         """Returns how many characters were read so far."""
         return self._dropped + self._at
+
+    def line(self, position: int) -> int:
+        """Returns the line, from 1, of a character that was not read yet, or just now."""
+        return self._lines + self._text.count("\n", 0, max(position - self._dropped, 0)) + 1
+
+    def head(self) -> str:
+        """Returns the text from here on, as far as it has been read."""
+        return self._text[self._at : self._at + 10_000]
+
+    def rest(self) -> int:
+        """Reads what is left, and returns how many characters that are."""
+        left = len(self._text) - self._at + sum(map(len, self._pieces))
+        self._at = len(self._text)
+        return left
 
     def peek(self) -> str:
         """Returns the next character that is not white space; "" at the end."""
@@ -58,19 +80,19 @@ class JsonStream:
         self.take("{")
         names = json.JSONDecoder(strict=False)
         while self.peek() != "}":
-            name = self.value(names)
-            if not isinstance(name, str):
-                raise JsonError("expected the name of a field", self.position, is_cut=False)
+            if (found := self.peek()) not in ('"', ""):
+                raise JsonError(f"expected the name of a field, found {found!r}", self.position, is_cut=False)
+            name = str(self.value(names))
             self.take(":")
             yield name
-            if self.peek() == ",":
-                self._at += 1
-            elif self.peek() != "}":
+            if self.peek() not in (",", "}"):
                 raise JsonError("expected ',' or '}'", self.position, is_cut=not self.peek())
+            while self.peek() == ",":
+                self._at += 1
         self._at += 1
 
-    def items(self, decoder: json.JSONDecoder) -> Iterator[Any]:
-        """Yields the values of a list, in turn."""
+    def items(self, decoder: json.JSONDecoder, may_be_open: bool = False) -> Iterator[Any]:
+        """Yields the values of a list, in turn; one without an end sets `is_open`, if that may be."""
         self.take("[")
         decode, between = decoder.raw_decode, BETWEEN.match
         while True:
@@ -88,17 +110,20 @@ class JsonStream:
                     # The caller may ask where it is, and a fault is reported from here.
                     self._at = at
                     yield item
-            except (JSONDecodeError, IndexError):
+            except (ValueError, IndexError, RecursionError):
                 pass
-            yield from self._last_in_window(decoder)
+            yield from self._last_in_window(decoder, may_be_open)
+            if self.is_open:
+                return
 
-    def _last_in_window(self, decoder: json.JSONDecoder) -> Iterator[Any]:
+    def _last_in_window(self, decoder: json.JSONDecoder, may_be_open: bool) -> Iterator[Any]:
         """Yields the value that the window cuts off, if there is one before the list ends."""
         while (character := self.peek()) == ",":
             self._at += 1
-        if not character:
+        self.is_open = not character and may_be_open
+        if not character and not self.is_open:
             raise JsonError("the list has no end", self.position, is_cut=True)
-        if character != "]":
+        if character and character != "]":
             yield self.value(decoder)
 
     def value(self, decoder: json.JSONDecoder) -> Any:
@@ -108,14 +133,35 @@ class JsonStream:
             try:
                 value, end = decoder.raw_decode(self._text, self._at)
             except JSONDecodeError as error:
-                if not self._is_cut(error):
-                    raise JsonError(error.msg.lower(), self._dropped + error.pos, is_cut=False) from error
-                if not self._more():
-                    raise JsonError(error.msg.lower(), self._dropped + error.pos, is_cut=True) from error
+                if not self._is_cut(error) or not self._more():
+                    return self._meant(decoder, JsonError(error.msg.lower(), self._dropped + error.pos, is_cut=False))
+            except (ValueError, RecursionError) as error:  # a number of more digits than Python takes, 10,000 brackets
+                return self._meant(decoder, JsonError(str(error).partition(";")[0], self.position, is_cut=False))
             else:
                 if end < len(self._text) - NUMBER_TAIL or not self._more():
                     self._at = end
                     return value
+
+    def _meant(self, decoder: json.JSONDecoder, fault: JsonError) -> Any:
+        """Returns the next value, which is no JSON, as it is meant. Raises `fault` if nobody can tell."""
+        while True:
+            reader = LenientReader(self._text, decoder.parse_float)
+            try:
+                value, end = reader.value(self._at)
+            except CutOff:
+                if not self._more():
+                    fault.is_cut = True
+                    raise fault from None
+                continue
+            except Unreadable:
+                fault.field = reader.key
+                raise fault from None
+            if reader.odd_at >= 0:
+                if not self.odd:
+                    self.first_odd = self.line(self._dropped + reader.odd_at), reader.field or ""
+                self.odd += 1
+            self._at = end
+            return value
 
     def _is_cut(self, error: JSONDecodeError) -> bool:
         length = len(self._text)
@@ -139,5 +185,6 @@ class JsonStream:
         if not any(added):
             return False
         self._dropped += self._at
+        self._lines += self._text.count("\n", 0, self._at)
         self._text, self._at = rest + "".join(added), 0
         return True

@@ -6,7 +6,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from nbkit import units
 from nbkit.errors import TraceError
+from nbkit.readers import named_kinds
 from nbkit.readers.chrome.events import ChromeEvents
 from nbkit.readers.chrome.json_stream import JsonError, JsonStream
 from nbkit.readers.chrome.saved_events import SavedEvents
@@ -34,7 +36,9 @@ def read_chrome_trace(path: str | Path) -> Trace:
     try:
         reading.read(stream)
     except JsonError as error:
-        raise _fault(path, error, reading.count) from error
+        reading.refuse_other_kinds()
+        raise _fault(path, error, reading.count, stream.line(error.position)) from error
+    reading.read_on(stream)
     return reading.trace()
 
 
@@ -45,10 +49,13 @@ class _Reading:
         self.path = path
         self.around: dict[str, Any] = {}
         self.events: ChromeEvents | SavedEvents | None = None
+        self.first: Any = None
         self.count = 0
+        self.notes: list[str] = []
 
     def read(self, stream: JsonStream) -> None:
         first = stream.peek()
+        self.is_object = first == "{"
         if first == "[":
             self._read_events(stream)
         elif first == "{":
@@ -56,8 +63,10 @@ class _Reading:
                 if name == EVENTS:
                     self._read_events(stream)
                 else:
-                    self.around[name] = stream.value(PLAIN)
+                    self.around.setdefault(name, stream.value(PLAIN))
         else:
+            if kind := named_kinds.of_text(stream.head()):
+                raise TraceError(f"{self.path} is {kind}.")
             raise TraceError(
                 f"{self.path} is not a trace: it is neither a folder of Trace.save() nor JSON, and no text of another "
                 f"framework was recognized; {EXPECTED}, a memory snapshot of torch.cuda, a OneFlow nn.Graph log, a "
@@ -67,23 +76,71 @@ class _Reading:
     def _read_events(self, stream: JsonStream) -> None:
         if stream.peek() != "[":
             raise TraceError(f"{self.path} is no Chrome trace: its {EVENTS!r} is no list; {EXPECTED}.")
-        ours = self.around.get(OURS)
-        self.events = ChromeEvents() if ours is None else SavedEvents(self.path, ours)
+        if self.events is None:
+            ours = self.around.get(OURS)
+            self.events = ChromeEvents() if ours is None else SavedEvents(self.path, ours)
         add = self.events.add
-        for event in stream.items(EXACT if ours is None else PLAIN):
+        # A list of events alone needs no end.
+        may_be_open = not self.around and not self.is_object
+        for event in stream.items(EXACT if isinstance(self.events, ChromeEvents) else PLAIN, may_be_open):
+            if not self.count:
+                self.first = event
             add(event)
             self.count += 1
 
+    def read_on(self, stream: JsonStream) -> None:
+        """Reads what stands behind the first JSON document, as where traces were joined, and notes what of it is lost."""
+        documents, before = 1, 0
+        try:
+            while character := stream.peek():
+                before = self.count
+                if character not in "[{" or not isinstance(self.events, ChromeEvents):
+                    line = stream.line(stream.position)
+                    left = f"{stream.rest():,} characters behind the trace, from line {line:,} on, were left out."
+                    self.notes.append(left)
+                    break
+                self.read(stream)
+                documents += 1
+        except (JsonError, TraceError) as error:
+            stream.rest()
+            self.notes.append(
+                f"What stands behind document {documents} of the file is damaged ({error}): "
+                f"{self.count - before:,} events of it were read."
+            )
+        if documents > 1:
+            self.notes.append(f"The file holds {documents:,} JSON documents, one behind the other; all were read.")
+        self._note_oddities(stream)
+
+    def _note_oddities(self, stream: JsonStream) -> None:
+        if stream.is_open:
+            self.notes.append("The list of events has no end: its writer was stopped, or the file is cut off there.")
+        if stream.odd:
+            line, field = stream.first_odd
+            self.notes.append(
+                f"The file is no JSON in {units.counted(stream.odd, 'event')}, which were read as they are meant (quotes "
+                f"or backslashes in texts, nan, None, commas too many): the first in {field!r}, line {line:,}."
+            )
+
     def trace(self) -> Trace:
+        self.refuse_other_kinds()
         if self.events is None:
             raise TraceError(f"{self.path} is JSON, but no Chrome trace: it has no {EVENTS!r}; {EXPECTED}.")
         if isinstance(self.events, SavedEvents):
-            return self.events.trace()
+            trace = self.events.trace()
+            return Trace(trace.frames, {**trace.meta, "notes": [*trace.meta.get("notes", []), *self.notes]})
         if not len(self.events):
             raise TraceError(f"{self.path} has {_counted(self.events, self.count)}; {EXPECTED}.")
         made = timeline(self.events.events())
         frames = {"ops": made.ops} if made.memory is None else {"ops": made.ops, "memory": made.memory}
         return Trace(frames, self._meta(self.events, made.ops))
+
+    def refuse_other_kinds(self) -> None:
+        """Raises TraceError if the file is no trace, but of another kind that is known."""
+        kind = named_kinds.of_object(self.around) if self.events is None else None
+        if isinstance(self.events, ChromeEvents):
+            kind = named_kinds.of_events(self.first)
+        if kind:
+            raise TraceError(f"{self.path} is {kind}.")
 
     def _meta(self, events: ChromeEvents, ops: Any) -> dict[str, Any]:
         ends = ops["start_us"] + ops["total_time_us"]
@@ -101,7 +158,7 @@ class _Reading:
             "skipped": dict(events.skipped),
             "repeats": 0,
             "warmup": 0,
-            "notes": [],
+            "notes": self.notes,
             "chrome_trace": self.around,
         }
 
@@ -126,8 +183,9 @@ def _counted(events: ChromeEvents, count: int) -> str:
     return f"{count:,} list entries, but none is an op or kernel of torch.profiler{of}"
 
 
-def _fault(path: Path, error: JsonError, count: int) -> TraceError:
-    position = f"after {count:,} events, at character {error.position:,}"
+def _fault(path: Path, error: JsonError, count: int, line: int) -> TraceError:
+    position = f"after {count:,} events, at character {error.position:,} (line {line:,})"
     if error.is_cut:
         return TraceError(f"{path} is cut off {position}; copy it again whole, or export it again.")
-    return TraceError(f"{path} is damaged {position}: {error}; copy it again, or export it again.")
+    where = f", in {error.field!r} of an event" if error.field else ""
+    return TraceError(f"{path} is damaged {position}: {error}{where}; copy it again, or export it again.")
