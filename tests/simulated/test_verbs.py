@@ -115,3 +115,23 @@ def test_inputs_of_several_devices_stay_where_they_are(device):
     assert (moved["x"].device, moved["x"].requires_grad, moved["x"].is_leaf) == (device.torch_device, True, True)
     assert moved["k"] == 2
     assert on_device_of(torch.relu, (here,))[0] is here
+
+
+def test_an_audit_on_the_device_tells_what_the_same_step_on_the_cpu_has(device):
+    def audited(place):
+        model, x = net().to(place), torch.linspace(-1, 1, 32).view(4, 8).to(place)
+        optimizer = torch.optim.SGD(model.parameters(), 0.1)
+        with device.planted(nbkit.Fault("count_nonzero", "relative_error")), nbkit.opaudit() as trace:
+            for _ in range(2):  # without zero_grad()
+                model(x).pow(2).sum().backward()
+                optimizer.step()
+        return trace
+
+    there, here = audited(device.torch_device), audited("cpu")
+    for column in ("gradient_norm", "gradient_zero_fraction", "changed_fraction", "update_fraction"):
+        assert there.parameters[column].tolist() == pytest.approx(
+            here.parameters[column].tolist(), rel=1e-5, nan_ok=True
+        )
+    assert there.parameters["gradient"].tolist() == ["finite"] * 6
+    assert there.findings["rule"].tolist() == here.findings["rule"].tolist() == ["accumulated_gradient"]
+    assert "6 parameters of Sequential: all got a gradient and moved." in there.brief()

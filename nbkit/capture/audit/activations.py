@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from nbkit.capture.audit.measures import has_plain_values
+from nbkit.capture.audit.measures import is_part, values_of
 from nbkit.capture.raw.recording import ModuleCall, Recording
 from nbkit.capture.replay.isolated import timed_isolated
 from nbkit.capture.step.function_mode import ApiMode
@@ -50,9 +50,9 @@ class ActivationAudit:
             timed_isolated(self.recording, lambda: self._look(result, slot), self._trouble)
 
     def _look(self, result: Tensor, slot: int) -> None:
-        if not has_plain_values(result) or not result.numel():
+        values, dims = None if is_part(result) else values_of(result.detach()), range(result.dim())
+        if values is None or not values.numel():
             return
-        values, dims = result.detach(), range(result.dim())
         last = values.sum([*dims][:-1])
         channels = values.sum([dim for dim in dims if dim != 1]) if len(dims) > 2 else None
         self.seen.append(Seen(slot, last, channels, result.numel()))

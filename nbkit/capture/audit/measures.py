@@ -3,7 +3,9 @@
 from typing import NamedTuple
 
 import torch
-from torch import Tensor
+from torch import Tensor, UntypedStorage
+
+from nbkit.capture.raw.shards import local_shard
 
 INTEGERS = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 # Of several steps, the one that tells most.
@@ -23,9 +25,16 @@ NO_GRADIENT = Gradient("none")
 
 def has_plain_values(tensor: Tensor) -> bool:
     """Returns whether values can be read without running code of a subclass or of a transform of torch.func."""
+    return not _is_wrapper(tensor) and _is_dense(tensor)
+
+
+def _is_wrapper(tensor: Tensor) -> bool:
+    return type(tensor).__torch_dispatch__ is not Tensor.__torch_dispatch__
+
+
+def _is_dense(tensor: Tensor) -> bool:
     return (
-        type(tensor).__torch_dispatch__ is Tensor.__torch_dispatch__
-        and tensor.layout is torch.strided
+        tensor.layout is torch.strided
         and not tensor.is_quantized
         and not tensor.is_nested
         and tensor.device.type != "meta"
@@ -33,25 +42,48 @@ def has_plain_values(tensor: Tensor) -> bool:
     )
 
 
+def values_of(tensor: Tensor) -> Tensor | None:
+    """Returns the values in a plain tensor: of a DTensor those in this process; null where they cannot be read."""
+    held = local_shard(tensor)
+    if _is_wrapper(held) and held.device.type == torch._C._get_privateuse1_backend_name() and _is_dense(held):
+        held = held.cpu()  # a simulated device, whose kernels may be wrong
+    return held if has_plain_values(held) else None
+
+
+def memory_of(tensor: Tensor) -> UntypedStorage | None:
+    """Returns the memory of a tensor, of a DTensor that of its part in this process; null if it has none of one."""
+    held = local_shard(tensor)
+    return held.untyped_storage() if _is_dense(held) else None
+
+
+def is_part(tensor: Tensor) -> bool:
+    """Returns whether other processes may hold other values of a DTensor."""
+    return tensor is not local_shard(tensor) and not all(
+        placement.is_replicate()
+        for placement, size in zip(tensor.placements, tensor.device_mesh.shape, strict=True)  # type: ignore[attr-defined]
+        if size > 1
+    )
+
+
 def measured_gradient(gradient: Tensor | None) -> Gradient | None:
-    """Returns what a gradient is; null of one that cannot be read."""
+    """Returns what a gradient is; null of one that cannot be read, or whose zeros are those of one process."""
     if gradient is None:
         return NO_GRADIENT
     if gradient.layout is torch.sparse_coo and gradient.device.type != "meta":
-        whole, gradient = gradient.numel(), gradient.coalesce().values()
-    elif has_plain_values(gradient):
-        whole = gradient.numel()
+        whole, values = gradient.numel(), gradient.coalesce().values()
+    elif (found := values_of(gradient)) is not None:
+        whole, values = found.numel(), found
     else:
         return None
     if not whole:
         return None
-    if gradient.is_floating_point() and gradient.element_size() == 1:
-        gradient = gradient.float()  # nothing counts what is not zero in float8
-    filled = int(torch.count_nonzero(gradient))
+    if values.is_floating_point() and values.element_size() == 1:
+        values = values.float()  # nothing counts what is not zero in float8
+    filled = int(torch.count_nonzero(values))
     if not filled:
-        return Gradient("zero", 0.0, 1.0)
-    finite = bool(torch.isfinite(gradient).all())
-    return Gradient("finite" if finite else "non_finite", norm_of(gradient), 1 - filled / whole)
+        return None if is_part(gradient) else Gradient("zero", 0.0, 1.0)
+    finite = bool(torch.isfinite(values).all())
+    return Gradient("finite" if finite else "non_finite", norm_of(values), 1 - filled / whole)
 
 
 def norm_of(tensor: Tensor) -> float:

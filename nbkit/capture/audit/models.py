@@ -7,7 +7,7 @@ from weakref import ref
 from torch import Tensor, nn
 from torch.nn.parameter import is_lazy
 
-from nbkit.capture.audit.measures import NO_GRADIENT, Gradient, has_plain_values, later, measured_gradient
+from nbkit.capture.audit.measures import NO_GRADIENT, Gradient, later, measured_gradient, memory_of, values_of
 from nbkit.capture.raw.tensor_registry import TensorRegistry
 
 
@@ -61,7 +61,7 @@ class Followed:
         """
         is_as_before = False
         if not self.updates and self.earlier is not None and gradient is not None:
-            self.met_earlier = has_plain_values(gradient) and self.earlier() is gradient.untyped_storage()
+            self.met_earlier = self.earlier() is memory_of(gradient)
             is_as_before = has_backward and self.met_earlier and gradient._version == self.earlier_version
         self.earlier = None
         self.updates.append(update)
@@ -99,17 +99,14 @@ class AuditedModel:
 
     def _copy(self, held: Held) -> None:
         followed = self.followed[held.name] = Followed()
-        if has_plain_values(held.tensor):
-            self.before[held.name] = held.tensor.detach().clone()
+        values = values_of(held.tensor)
+        if values is not None:
+            self.before[held.name] = values.detach().clone()
         gradient = held.tensor.grad if held.tensor.is_leaf else None
         found = measured_gradient(gradient)
-        if (
-            gradient is not None
-            and found is not None
-            and found.state not in ("none", "zero")
-            and has_plain_values(gradient)
-        ):
-            followed.earlier = ref(gradient.untyped_storage())
+        memory = None if gradient is None else memory_of(gradient)
+        if gradient is not None and memory is not None and found is not None and found.state not in ("none", "zero"):
+            followed.earlier = ref(memory)
             followed.earlier_version = -1 if gradient.is_inference() else gradient._version
 
     def held(self) -> list[Held]:
@@ -141,8 +138,10 @@ def unset_statistics(model: AuditedModel) -> Iterator[str]:
     found: dict[str, dict[str, Tensor]] = {}
     for held in model.held():
         name = held.name.rpartition(".")[2]
-        if held.kind == "buffer" and name in ("running_mean", "running_var") and has_plain_values(held.tensor):
-            found.setdefault(held.module, {})[name] = held.tensor
+        if held.kind == "buffer" and name in ("running_mean", "running_var"):
+            values = values_of(held.tensor)
+            if values is not None:
+                found.setdefault(held.module, {})[name] = values
     for module, statistics in found.items():
         if len(statistics) == 2 and not statistics["running_mean"].any() and (statistics["running_var"] == 1).all():
             yield module
@@ -150,6 +149,5 @@ def unset_statistics(model: AuditedModel) -> Iterator[str]:
 
 def storage_of(gradient: Tensor | None, registry: TensorRegistry) -> int | None:
     """Returns the number of a gradient's memory, as in tensors.storage_id; null where there is none."""
-    if gradient is None or not has_plain_values(gradient):
-        return None
-    return registry.find_storage(gradient.untyped_storage())
+    memory = None if gradient is None else memory_of(gradient)
+    return None if memory is None else registry.find_storage(memory)

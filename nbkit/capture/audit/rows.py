@@ -5,9 +5,10 @@ from typing import Any
 
 import pandas as pd
 
-from nbkit.capture.audit.measures import Gradient, has_plain_values, measured_change, measured_gradient
+from nbkit.capture.audit.measures import Gradient, measured_change, measured_gradient, values_of
 from nbkit.capture.audit.models import AuditedModel, Followed, Held
 from nbkit.capture.frames.tensor_rows import dtype_text, sizes_text
+from nbkit.capture.raw.shards import local_shard
 from nbkit.schema import PARAMETERS
 
 
@@ -40,7 +41,7 @@ def parameters_frame(
 
 
 def _tensor(held: Held) -> dict[str, Any]:
-    tensor = held.tensor
+    tensor = local_shard(held.tensor)
     return {
         "name": held.name,
         "kind": held.kind,
@@ -49,15 +50,15 @@ def _tensor(held: Held) -> dict[str, Any]:
         "numel": tensor.numel(),
         "dtype": dtype_text(tensor.dtype),
         "device": str(tensor.device),
-        "requires_grad": tensor.requires_grad,
+        "requires_grad": held.tensor.requires_grad,
     }
 
 
 def _change(model: AuditedModel, held: Held) -> dict[str, Any]:
-    before = model.before.get(held.name)
-    if before is None or not has_plain_values(held.tensor):
+    before, after = model.before.get(held.name), values_of(held.tensor)
+    if before is None or after is None:
         return {}
-    update, changed = measured_change(before, held.tensor.detach())
+    update, changed = measured_change(before, after.detach())
     return {"update_fraction": update, "changed_fraction": changed}
 
 

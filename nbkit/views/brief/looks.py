@@ -129,23 +129,31 @@ def _trained(trace: Trace, model: str, of: pd.DataFrame) -> str:
 
 def _moved(trace: Trace, of: pd.DataFrame, trained: int, among: int | None) -> str:
     """Says how many of the parameters that are trained got a gradient and moved; `among` is told where others are."""
-    is_trained, is_moved = of["requires_grad"], (of["changed_fraction"].fillna(0) > 0).to_numpy(dtype=bool)
+    is_trained, has_moved = of["requires_grad"], (of["changed_fraction"].fillna(0) > 0).to_numpy(dtype=bool)
+    is_moved = is_trained & has_moved
     with_gradient = int((is_trained & of["gradient"].isin(["zero", "finite", "non_finite"])).sum())
     moved, steps = int(is_moved.sum()), trace.meta.get("optimizer_steps")
     ops, share = trace.frames.get("ops", OPS.frame()), _share(with_gradient, trained, among)
     has_backward = not len(ops) or bool((ops["phase"] == "backward").any())
-    if not with_gradient and has_backward and of["gradient"][is_trained].isna().all():
+    unread = int((is_trained & of["gradient"].isna()).sum())
+    if not with_gradient and unread == trained:
         return "their gradients cannot be read"
-    if not with_gradient and not moved:
+    if not with_gradient and not has_moved.any():
         left = f"none had a gradient {'when the optimizer stepped' if steps else 'at the end'}"
         return left if has_backward else "no gradient was computed"
     if with_gradient and not has_backward:
         return f"{share} {'has' if with_gradient == 1 else 'have'} a gradient, and no backward pass was recorded"
+    if unread:
+        share += f" ({units.count(unread)} cannot be read)"
     if not steps:
         return f"{share} got a gradient, no optimizer stepped{_elsewhere(trace)}"
     both = "" if with_gradient == moved == trained else f"{_share(moved, trained)} "
     still = int((is_trained & ~is_moved & (of["learning_rate"] == 0)).sum())
     rates = f"; the learning rate of {_share(still, trained)} is 0" if still else ""
+    unknown = int((is_trained & of["changed_fraction"].isna()).sum())
+    frozen = int((~is_trained & has_moved).sum())
+    rates += f"; {units.count(frozen)} frozen moved" if frozen else ""
+    rates += f"; whether {units.count(unknown)} moved cannot be read" if unknown else ""
     return f"{share} got a gradient and {both}moved{rates}"
 
 

@@ -266,3 +266,32 @@ def test_values_that_were_read_are_judged_by_their_nan_and_inf():
         "good",
         ["Nothing wrong found.", "No NaN and no Inf in the 3 results whose values were read."],
     )
+
+
+def test_what_cannot_be_read_is_told_beside_what_got_a_gradient():
+    model = nn.Sequential(nn.Linear(3, 3), nn.Linear(3, 1, device="meta"))
+    optimizer = torch.optim.SGD(model.parameters(), 0.1)
+    with nbkit.opaudit(model=model) as trace:
+        model[1](torch.ones(2, 3, device="meta")).sum().backward()
+        model[0](torch.ones(2, 3)).sum().backward()
+        optimizer.step()
+    assert result("opaudit", trace).split(": ", 1)[1] == (
+        "2 of 4 (2 cannot be read) got a gradient and 2 of 4 moved; whether 2 moved cannot be read."
+    )
+    with nbkit.opaudit(model=model[1]) as trace:
+        model[1](torch.ones(2, 3, device="meta"))
+    assert result("opaudit", trace).endswith(": their gradients cannot be read.")
+
+
+def test_frozen_parameters_that_move_are_counted_apart():
+    model, optimizer = two_layers()
+    average = nn.Sequential(nn.Linear(3, 3), nn.Linear(3, 1)).requires_grad_(False)
+    both = nn.ModuleList([model, average])
+    with nbkit.opaudit(model=both) as trace, torch.no_grad():
+        with torch.enable_grad():
+            model(torch.ones(2, 3)).sum().backward()
+        optimizer.step()
+        for mine, other in zip(average.parameters(), model.parameters(), strict=True):
+            mine.lerp_(other, 0.5)
+    told = "8 parameters of ModuleList, 4 of them frozen: all 4 trainable got a gradient and moved; 4 frozen moved."
+    assert result("opaudit", trace) == told
