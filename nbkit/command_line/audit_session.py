@@ -10,7 +10,6 @@ from nbkit.capture.watch.keeper import Keeper, Segment
 from nbkit.capture.watch.rerun import MOST_ANOMALIES, Rerun, audit_trace
 from nbkit.capture.watch.state import freeze_torch
 from nbkit.capture.watch.watch import Row, StepWatch
-from nbkit.command_line.run import folder_of_process
 from nbkit.command_line.script.called import StepCall
 from nbkit.command_line.script.session import ScriptSession
 from nbkit.command_line.script.steps import Steps
@@ -18,7 +17,7 @@ from nbkit.command_line.terminal import Narrator, show
 from nbkit.errors import TraceError
 from nbkit.findings.finding import wrong
 from nbkit.findings.steps.anomalies import AnomalyJudge
-from nbkit.trace.storage import check_save_path
+from nbkit.trace.storage import check_save_path, of_this_process
 from nbkit.trace.trace import Trace
 from nbkit.verbs.verb import BAD_USE, FINDINGS, FINE
 
@@ -66,7 +65,7 @@ class AuditSession:
         self.session = ScriptSession(options)
         self.folder: Path | None = None
         if options.output is not None:
-            self.folder = folder_of_process(options.output)
+            self.folder = of_this_process(options.output)
             _check_folder(self.folder)
         target = self.session.target
         self.watched = WatchedSteps(options.keep_bytes, None if target is None else target.line)

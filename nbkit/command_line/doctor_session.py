@@ -6,13 +6,12 @@ from nbkit.capture.doctor.opdoctor import opdoctor
 from nbkit.capture.doctor.timing import NOT_AGAIN, TAKEN, flops_of, memory_of, times_of
 from nbkit.capture.watch.rerun import Rerun, audit_trace
 from nbkit.command_line.audit_session import AuditSession
-from nbkit.command_line.run import folder_of_process
 from nbkit.command_line.script.recorders import SingleSteps
 from nbkit.command_line.script.session import ScriptSession
 from nbkit.command_line.script.steps import Steps
 from nbkit.command_line.terminal import Narrator, show
 from nbkit.errors import NbkitError
-from nbkit.trace.storage import check_save_path
+from nbkit.trace.storage import check_save_path, of_this_process
 from nbkit.trace.trace import Trace
 from nbkit.verbs.registry import has_findings
 from nbkit.verbs.verb import BAD_USE, FINDINGS, FINE
@@ -48,7 +47,7 @@ class WholeDoctor:
     def __init__(self, options: Namespace) -> None:
         self.options, self.narrator = options, Narrator()
         self.session = ScriptSession(options)
-        self.folder = None if options.output is None else folder_of_process(options.output)
+        self.folder = None if options.output is None else of_this_process(options.output)
         if self.folder is not None:
             check_save_path(self.folder)
         self.traces: list[Trace] = []

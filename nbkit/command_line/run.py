@@ -1,10 +1,8 @@
 """Runs `python -m nbkit run`: a script with its steps recorded."""
 
-import os
 from argparse import Namespace
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from nbkit import units
 from nbkit.command_line.parser import bad_use
@@ -14,6 +12,7 @@ from nbkit.command_line.script.recorders import recorder_of
 from nbkit.command_line.script.session import ScriptSession
 from nbkit.command_line.script.steps import Steps
 from nbkit.command_line.terminal import Narrator
+from nbkit.trace.storage import of_this_process
 from nbkit.verbs.registry import RECORDERS
 from nbkit.verbs.verb import BAD_USE, FINDINGS, FINE
 
@@ -26,7 +25,7 @@ class Session:
         self.session = ScriptSession(options)
         verb = RECORDERS[options.verb]
         is_split = options.steps > 1 and not verb.is_repeated
-        self.output = Output(folder_of_process(options.output), self.narrator, is_split=is_split)
+        self.output = Output(of_this_process(options.output), self.narrator, is_split=is_split)
         recorder = recorder_of(verb, options, self.output.keep, is_named=self.session.target is not None)
         self.steps = Steps(recorder, skip=options.skip, count=options.steps, stops=options.stop_after)
 
@@ -67,12 +66,6 @@ def _shortfall(session: ScriptSession, steps: Steps) -> str | None:
     if steps.met <= steps.skip:
         return f"--step {text} ran {times} only, and --skip {steps.skip} leaves that out; give a smaller --skip."
     return f"--step {text} ran {times} only, so {steps.missing} of the steps asked for are missing."
-
-
-def folder_of_process(folder: Path) -> Path:
-    """Returns the folder of this process: of several that a launcher such as torchrun has started, each has its own."""
-    rank = os.environ.get("RANK")
-    return folder / f"rank={rank}" if rank and os.environ.get("WORLD_SIZE", "1") != "1" else folder
 
 
 def _run(words: Sequence[str]) -> int:

@@ -4,6 +4,7 @@ import json
 import os
 import re
 import shutil
+import sys
 import tempfile
 from collections.abc import Mapping
 from functools import cache
@@ -14,6 +15,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from nbkit import units
 from nbkit.compat.text_dtype import arrow_schema
 from nbkit.errors import SchemaError, TraceError, first_line
 from nbkit.schema import SCHEMA_VERSION, TABLES
@@ -27,10 +29,21 @@ META = "meta.json"
 MOST_TRACES = 12  # of a folder, taken together
 
 
+def of_this_process(path: Path) -> Path:
+    """Returns the folder that this process may write: rank=N in `path` where it is one of several, which all write."""
+    distributed = sys.modules.get("torch.distributed")
+    rank, ranks = os.environ.get("RANK"), os.environ.get("WORLD_SIZE", "1")
+    if distributed is not None and distributed.is_available() and distributed.is_initialized():
+        rank, ranks = str(distributed.get_rank()), str(distributed.get_world_size())
+    is_told = any(part.startswith("rank=") for part in path.parts)
+    return path / f"rank={rank}" if rank and ranks != "1" and not is_told else path
+
+
 def write(
     path: Path, frames: dict[str, pd.DataFrame], meta: dict[str, Any], captured: Mapping[int, CapturedCall] = {}
 ) -> Path:
     """Writes the folder beside `path` under a temporary name and renames it; raises TraceError, SchemaError."""
+    path = of_this_process(path)
     partial: Path | None = None
     try:
         _check_replaceable(path)
@@ -60,6 +73,10 @@ def read(path: Path) -> tuple[dict[str, pd.DataFrame], dict[str, Any], dict[int,
     """Returns frames, meta and captured calls of the folder at `path`; raises TraceError."""
     if not path.exists():
         raise TraceError(f"There is no {path}; give the folder that Trace.save() wrote.")
+    if below := traces_in(path):
+        names = ", ".join(one.name for one in below)
+        one = f"give one of them, such as {below[0]}" if len(below) > 1 else f"give that: {below[0]}"
+        raise TraceError(f"{path} is a folder of {units.counted(len(below), 'trace')} ({names}); {one}.")
     if not (path / META).is_file():
         raise TraceError(f"{path} is not a trace: it has no {META}; give the folder that Trace.save() wrote.")
     try:
@@ -168,6 +185,8 @@ def _check_replaceable(path: Path) -> None:
     """Raises TraceError if something else than a trace is at `path`."""
     if path.exists() and not (path / META).is_file():
         raise TraceError(f"{path} exists and is not a trace; choose another name, so that nothing of yours is lost.")
+    if path.name.startswith("rank=") and (path.parent / META).is_file():
+        raise TraceError(f"{path.parent} is a trace of one process; choose another name for those of several.")
 
 
 def _umask() -> int:
@@ -184,6 +203,7 @@ def _reason(error: Exception) -> str:
 
 def check_save_path(path: Path) -> None:
     """Raises TraceError unless a trace can be written to `path` now; asked before anything runs."""
+    path = of_this_process(path)
     try:
         _check_replaceable(path)
         folder = next(parent for parent in path.parents if parent.exists())

@@ -84,6 +84,8 @@ class Trace:
 
         `values="captured"` writes the values of `captured` with it, which stay in this process otherwise.
 
+        Each of several processes (torchrun) writes to a folder of its own in it, `rank=N`.
+
         A trace that is already there is replaced, once the new one is whole; folders above that are missing are made.
         Raises TraceError if `path` is something else, or cannot be written; nothing half-written is left under that
         name.

@@ -17,7 +17,7 @@ from nbkit.errors import OptionError, TraceError, nearest
 from nbkit.readers.registry import reader_of
 from nbkit.schema import TEXT
 from nbkit.trace.atomic_write import writing
-from nbkit.trace.storage import META, traces_in
+from nbkit.trace.storage import META
 from nbkit.trace.trace import Trace
 from nbkit.verbs.options.generated import OptionHolder
 from nbkit.verbs.options.parser import absolute_path, whole_number
@@ -52,9 +52,6 @@ def load(path: str | PathLike[str]) -> Trace:
         return _read(path)
     if path.is_dir() and not (path / META).is_file() and (files := _chrome_traces(path)):
         raise TraceError(f"{path} is a folder of {len(files)} Chrome traces; give one of them, such as {files[0]}.")
-    if below := traces_in(path):
-        names = ", ".join(one.name for one in below)
-        raise TraceError(f"{path} is a folder of {len(below)} traces ({names}); give one of them, such as {below[0]}.")
     if not path.exists():
         folder = "" if path.is_absolute() else f" in {Path.cwd()}"
         raise TraceError(f"There is no file or folder {path}{folder}; check the path.")

@@ -255,3 +255,27 @@ def test_a_recording_is_saved_and_comes_back(tmp_path):
     assert loaded.meta == trace.meta
     for name, frame in trace.frames.items():
         pd.testing.assert_frame_equal(loaded.frames[name], frame)
+
+
+def test_what_several_processes_save_to_one_name_is_all_there(tmp_path, monkeypatch):
+    monkeypatch.setenv("WORLD_SIZE", "4")
+    for rank in range(4):
+        monkeypatch.setenv("RANK", str(rank))
+        storage.check_save_path(tmp_path / "x")
+        saved = Trace(small_trace().frames, {"name": f"of {rank}"}).save(tmp_path / "x")
+        assert saved == tmp_path / "x" / f"rank={rank}"
+        assert Trace(small_trace().frames, {"name": f"of {rank}"}).save(saved) == saved
+    assert [Trace.load(tmp_path / "x" / f"rank={rank}").meta["name"] for rank in range(4)] == [
+        "of 0", "of 1", "of 2", "of 3"
+    ]  # fmt: skip
+    with pytest.raises(TraceError, match=r"a folder of 4 traces \(rank=0, .*rank=3\); give one .* such as .*rank=0\."):
+        Trace.load(tmp_path / "x")
+
+
+def test_processes_do_not_write_into_the_trace_of_one(tmp_path, monkeypatch):
+    small_trace().save(tmp_path / "x")
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    monkeypatch.setenv("RANK", "1")
+    with pytest.raises(TraceError, match="x is a trace of one process; choose another name"):
+        small_trace().save(tmp_path / "x")
+    assert len(Trace.load(tmp_path / "x").ops)
