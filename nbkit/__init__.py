@@ -31,45 +31,68 @@ if TYPE_CHECKING:  # for editors and type checkers; at run time each is imported
     from nbkit.analysis.values.compare_values import compare_values
     from nbkit.analysis.values.producers import producers
     from nbkit.analysis.values.tensors_with_ops import tensors_with_ops
+    from nbkit.capture.audit.leaks import leaks
+    from nbkit.capture.audit.opaudit import opaudit
+    from nbkit.capture.calibrate.calibrate import calibrate
+    from nbkit.capture.calls.call_of import call_of
+    from nbkit.capture.calls.script import script_of
+    from nbkit.capture.check.opcheck import opcheck
+    from nbkit.capture.cost.analyzer.cost_table import cost_table
+    from nbkit.capture.cost.fake.shape_formulas import register_shape_formula
+    from nbkit.capture.cost.fits.fits import fits
+    from nbkit.capture.cost.opcost import opcost
+    from nbkit.capture.cost.what_if.what_if import what_if
+    from nbkit.capture.diff.opdiff import opdiff
+    from nbkit.capture.doctor.opdoctor import opdoctor
+    from nbkit.capture.native.build import build_recorder
+    from nbkit.capture.operators.bisect.opbisect import opbisect
+    from nbkit.capture.operators.capture import opcapture
+    from nbkit.capture.operators.cast import opcast
+    from nbkit.capture.operators.fallback import opfallback
+    from nbkit.capture.operators.hook.ophook import ophook
+    from nbkit.capture.operators.replay.opreplay import opreplay
+    from nbkit.capture.operators.stable.opstable import opstable
     from nbkit.capture.optrace import optrace
     from nbkit.capture.profiler.optime import optime
+    from nbkit.devices.device import Device
+    from nbkit.devices.roofline import with_times
+    from nbkit.simulated import FAULT_KINDS, Fault, SimulatedDevice
+    from nbkit.verbs.alignment.opalign import opalign
     from nbkit.verbs.load import load
     from nbkit.verbs.opgraph import opgraph
+    from nbkit.views.cost_table import cost_table_text
+    from nbkit.views.diff_table.widget import DiffTable
+    from nbkit.views.flamegraph.widget import FlameGraph
+    from nbkit.views.graph.widget import GraphView
+    from nbkit.views.module_table import module_table_text
+    from nbkit.views.op_table.widget import OpTable
+    from nbkit.views.plots import (
+        plot_cost,
+        plot_errors,
+        plot_gradients,
+        plot_memory,
+        plot_metrics,
+        plot_modules,
+        plot_ops,
+        plot_repeats,
+        plot_roofline,
+        plot_steps,
+    )
+    from nbkit.views.report.opreport import opreport
 
 __version__ = "0.1.0"
 __all__ = [
-    "CostError",
-    "NbkitError",
-    "NonFiniteError",
-    "OptionError",
-    "PatternError",
-    "RecorderError",
-    "SchemaError",
-    "Trace",
-    "TraceError",
-    "by_input_shapes",
-    "by_module_tree",
-    "compare_cost",
-    "compare_times",
-    "compare_values",
-    "cost_tree",
-    "device_use",
-    "gaps_by_module",
-    "held_at_peak",
-    "largest_gaps",
-    "launch_delays",
-    "load",
-    "memory_peaks",
-    "module_table",
-    "opgraph",
-    "optime",
-    "optrace",
-    "producers",
-    "register_flop_formula",
-    "roofline",
-    "synchronising_calls",
-    "tensors_with_ops",
-]
+    "FAULT_KINDS", "CostError", "Device", "DiffTable", "Fault", "FlameGraph", "GraphView", "NbkitError",
+    "NonFiniteError", "OpTable", "OptionError", "PatternError", "RecorderError", "SchemaError", "SimulatedDevice",
+    "Trace", "TraceError", "build_recorder", "by_input_shapes", "by_module_tree", "calibrate", "call_of",
+    "compare_cost", "compare_times", "compare_values", "cost_table", "cost_table_text", "cost_tree", "device_use",
+    "fits", "gaps_by_module", "held_at_peak", "largest_gaps", "launch_delays", "leaks", "load", "memory_peaks",
+    "module_table", "module_table_text", "opalign", "opaudit", "opbisect", "opcapture", "opcast", "opcheck", "opcost",
+    "opdiff", "opdoctor", "opfallback", "opgraph", "ophook", "opreplay", "opreport", "opstable", "optime", "optrace",
+    "plot_cost", "plot_errors", "plot_gradients", "plot_memory", "plot_metrics", "plot_modules", "plot_ops",
+    "plot_repeats", "plot_roofline", "plot_steps", "producers", "register_flop_formula", "register_shape_formula",
+    "roofline", "script_of", "synchronising_calls", "tensors_with_ops", "what_if", "with_times",
+]  # fmt: skip
 
 # Imported at first use: a trace or a dump is read without torch, and plotly and anywidget take their time.
 _HOMES = {
@@ -137,18 +160,20 @@ _HOMES = {
 _AT_FIRST_USE = {name: home for home, names in _HOMES.items() for name in names}
 
 
-def __getattr__(name: str) -> Any:
-    if name not in _AT_FIRST_USE:
-        raise AttributeError(f"nbkit has no {name!r}; {nearest(name, [*__all__, *_AT_FIRST_USE])}")
-    if _AT_FIRST_USE[name].startswith("nbkit.views."):
-        _know_the_views()
-    value = globals()[name] = getattr(import_module(_AT_FIRST_USE[name]), name)
-    return value
+if not TYPE_CHECKING:  # a type checker knows each name by its import, and tells one that is not there
+
+    def __getattr__(name: str) -> Any:
+        if name not in _AT_FIRST_USE:
+            raise AttributeError(f"nbkit has no {name!r}; {nearest(name, __all__)}")
+        if _AT_FIRST_USE[name].startswith("nbkit.views."):
+            _know_the_views()
+        value = globals()[name] = getattr(import_module(_AT_FIRST_USE[name]), name)
+        return value
 
 
 def __dir__() -> list[str]:
     """Returns the public names alone, which is what Tab offers."""
-    return sorted({*__all__, *_AT_FIRST_USE, "__all__", "__doc__", "__file__", "__name__", "__version__"})
+    return sorted({*__all__, "__all__", "__doc__", "__file__", "__name__", "__version__"})
 
 
 def _know_the_views() -> None:

@@ -5,7 +5,6 @@ import sys
 
 import pytest
 
-import nbkit
 from tests.support.fakes import small_trace
 from tests.support.graph_texts import ONEFLOW, PADDLE
 
@@ -56,12 +55,3 @@ def test_the_first_recording_may_begin_without_gradients(mode, folder):
         "    assert 'aten.exp.default' in trace.ops['op'].tolist()"
     )
     assert "torch" in imported(code, folder)
-
-
-def test_completion_offers_every_public_name():
-    assert {*nbkit.__all__, *nbkit._AT_FIRST_USE} <= {*dir(nbkit)}
-
-
-def test_tab_offers_public_names_alone():
-    assert [name for name in dir(nbkit) if not name.startswith("__")] == sorted({*nbkit.__all__, *nbkit._AT_FIRST_USE})
-    assert not {"Any", "analysis", "capture", "compat"} & {*dir(nbkit)}
