@@ -22,6 +22,7 @@ from nbkit.analysis.align.matching.by_position import match_positions
 from nbkit.analysis.align.matching.by_value import match_values, same_of, tolerance_of
 from nbkit.analysis.align.matching.given import match_given
 from nbkit.analysis.align.matching.neutral import neutral_matches
+from nbkit.analysis.align.returned import match_returned, mistaken_outputs, output_events, told, with_returned
 from nbkit.analysis.align.side import Side
 from nbkit.analysis.align.state import state_of
 from nbkit.trace.executions.execution import Execution
@@ -72,12 +73,14 @@ def align(left: Execution, right: Execution) -> Alignment:
     Results are matched by values first, then by names, then by what stands around them; what differs to the end is
     matched by the graph. The right execution runs again from the left one's values where it can.
     """
-    sides = Side(left), Side(right)
+    sides = with_returned(left, right)
     matches, tolerance = Matches(), tolerance_of(*sides)
+    match_returned(*sides, matches)
     match_values(*sides, matches, tolerance)
     match_names(*sides, matches)
     match_positions(*sides, matches)
     matches.remove([*neutral_matches(*sides, matches)])
+    matches.remove(mistaken_outputs(*sides, matches))
     match_outputs(*sides, matches)
     match_neighbours(*sides, matches)
     match_parts(*sides, matches, tolerance)
@@ -96,6 +99,8 @@ def align(left: Execution, right: Execution) -> Alignment:
     begins = tuple(events(*sides, matches, differs, local, state.differing))
     if not begins:
         matches.replace(_rounded_alone(matches, local))
+        begins = tuple(output_events(*sides, matches))
+    begins = tuple(told(*sides, event) for event in begins)
     errors = tuple(error_of(*sides, match) for match in matches.all)
     return Alignment(*sides, matches, tolerance, differs, errors, local, begins)
 

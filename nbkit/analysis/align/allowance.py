@@ -67,7 +67,7 @@ def second_look(left: Side, right: Side, given: Mapping[int, Match], found: Mapp
     # Left values are known to the rounding of their own dtype, where that is the coarser one.
     eps = {one: max(left.eps[given[one].left], right.eps[one]) for one in read}
     looked: dict[int, Local] = {}
-    for change in (_rounded, _grown):
+    for change in (rounded, _grown):
         changed = {one: change(given_value(left, given[one]), eps[one], one) for one in read}
         for number, value in right.execution.recompute(changed, suspects).items():
             local = looked.get(number, found[number])
@@ -92,7 +92,7 @@ def _of_steps(left: Side, right: Side, number: int, given: Mapping[int, Match]) 
             inner = side.execution.value(one)
             if inner is None or not side.eps[one] or side.results[one].kind != "op" or side.is_passing[one]:
                 continue
-            changed = recompute({one: _rounded(inner, side.eps[one], one)}, [end]).get(end)
+            changed = recompute({one: rounded(inner, side.eps[one], one)}, [end]).get(end)
             if changed is not None:
                 error = relative_error(with_infinities(value), with_infinities(changed))
                 squares += error**2 if np.isfinite(error) else 0.0
@@ -129,7 +129,7 @@ def is_noise(side: Side, number: int, known: Container[int]) -> bool:
     if value is None or recompute is None or value.dtype.kind != "f" or not np.isfinite(value).all():
         return False
     read = {one: side.execution.value(one) for one in region_of(side, number, known) if one in known}
-    for change in (_rounded, _grown):
+    for change in (rounded, _grown):
         changed = {one: change(given, side.eps[one], one) for one, given in read.items() if given is not None}
         found = recompute(changed, [number]).get(number)
         if found is not None and 0 < _finite_norm(value) <= SENSITIVITY * _finite_norm(np.subtract(found, value)):
@@ -161,7 +161,7 @@ def _finite_norm(value: Array) -> float:
     return float(np.linalg.norm(wide[np.isfinite(wide)]))
 
 
-def _rounded(value: Any, eps: float, number: int) -> Array:
+def rounded(value: Any, eps: float, number: int) -> Array:
     """Returns floating-point values that one rounding has changed; others, and masks, as they are.
 
     The signs are those of the result's number, whatever else is changed.

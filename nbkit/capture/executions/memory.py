@@ -84,12 +84,11 @@ class Memory:
             block.before = holder, holder.clone()
 
     def restore(self) -> None:
-        """Puts what storages held before the step back into them."""
+        """Puts what storages held before the step back into them; may be called again after another such step."""
         for block in self.blocks.values():
             if block.before is not None:
                 storage, copy = block.before
                 storage.copy_(copy)
-                block.before = None
 
     def outside(self, tensor: Tensor) -> list[int]:
         """Returns the results that a tensor was when the step met it as no op had made it."""

@@ -60,6 +60,7 @@ class ExecutionObserver(Observer):
         self.describe = _describer()
         self.on_model: Callable[[torch.nn.Module], object] = lambda model: None
         self.on_leaf: Callable[[Tensor], object] = lambda leaf: None
+        self.generators: dict[int, tuple[torch.Generator, Tensor]] = {}  # of the script's own, as they were at first
         self._names: Counter[str] = Counter()
 
     def below(self, recording: Recording, modules: ModuleCalls) -> AbstractContextManager[object]:
@@ -95,6 +96,10 @@ class ExecutionObserver(Observer):
         written = written_by(traits, args, kwargs)
         for tensor in written:
             self.memory.keep_before(tensor)
+        if traits.is_random:
+            for one in (*args, *kwargs.values()):
+                if isinstance(one, torch.Generator) and id(one) not in self.generators:
+                    self.generators[id(one)] = one, one.get_state()
         is_unread = traits.is_out or traits.packet in OVERWRITING
         # An output may be an operand, too, as in add(x, 1, out=x): it is read where it stands as one.
         unread = {*traits.written, *traits.written_names} if is_unread and written else set()

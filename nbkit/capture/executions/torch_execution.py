@@ -1,9 +1,9 @@
 """Runs a torch model once and holds what each op computed (torch_execution)."""
 
-import sys
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext, suppress
+from contextlib import nullcontext, suppress
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pandas as pd
@@ -20,6 +20,7 @@ from nbkit.capture.executions.observer import ExecutionObserver
 from nbkit.capture.executions.programs import RunsProgram, interpret
 from nbkit.capture.executions.rows import completed
 from nbkit.capture.executions.state import LeftAsItWas
+from nbkit.capture.executions.unrecorded import not_fused, with_returned, without_limits
 from nbkit.capture.recorder.recorder import Recorder
 from nbkit.compat.torch_versions import original_of
 from nbkit.errors import OptionError, first_line
@@ -70,18 +71,23 @@ def torch_execution(
     model = target if original is None else original
     observer.model = model if isinstance(model, nn.Module) else None
     step = _Step(observer, backward)
-    with LeftAsItWas(observer, args, kwargs):
+    around = LeftAsItWas(observer, args, kwargs)
+    with around, without_limits():
         if isinstance(target, ExportedProgram) and not backward:
             return _directly(step, target, args, kwargs, name)
         run = _runner(target, original, observer)
         recorder = ExecutionRecorder(observer, name=name)
-        with _no_fused_regions(original), suppress(Exception), recorder:
+        with not_fused() if original is None else nullcontext(), suppress(Exception), recorder:
             if not isinstance(target, ExportedProgram):
                 step.given(model, args, kwargs)
             step.run(run, args, kwargs)
     trace = recorder.trace
     assert trace is not None
-    return step.execution(name, trace.ops, _error_text(trace))
+    found = step.execution(name, trace.ops, _error_text(trace))
+    if isinstance(target, ExportedProgram):
+        return found
+    with without_limits(), torch.enable_grad() if backward else nullcontext():
+        return with_returned(found, observer.calls, partial(target, *args, **kwargs), around)
 
 
 class _Step:
@@ -145,14 +151,6 @@ def _runner(target: Any, original: Any, observer: ExecutionObserver) -> Callable
         interpret(target, observer)
     run: Callable[..., Any] = target
     return run
-
-
-def _no_fused_regions(original: Any) -> AbstractContextManager[object]:
-    """Has compiled parts of a model that is not compiled as a whole run op by op."""
-    if original is not None or "torch._dynamo" not in sys.modules:
-        return nullcontext()
-    stance: AbstractContextManager[object] = torch.compiler.set_stance("force_eager")
-    return stance
 
 
 def _check(target: Any, args: Any) -> None:

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -42,6 +43,14 @@ class Result:
     features: Features | None = None
 
 
+class Returned(NamedTuple):
+    """Holds what a call without a recorder returns, and another such call; `how` says how it differs: compiled."""
+
+    value: Array
+    again: Array | None
+    how: str
+
+
 Recompute = Callable[[Mapping[int, Array], Sequence[int]], Mapping[int, Array]]
 
 
@@ -54,6 +63,7 @@ class Execution:
     returns the value of each wanted one that could be computed; null where nothing can run again. A result that is
     itself replaced and wanted is computed from its sources. `error` is the sentence for a run that ended early: the
     results up to there are here. `gradients` has by the result_id of a parameter or input that of its gradient.
+    `returned` has, by the name of the output, what a call without a recorder returns where that has other bits.
     """
 
     name: str
@@ -66,6 +76,7 @@ class Execution:
     notes: tuple[str, ...] = ()
     meta: Mapping[str, object] = field(default_factory=dict)
     gradients: Mapping[int, int] = field(default_factory=dict)
+    returned: Mapping[str, Returned] = field(default_factory=dict)
 
     def value(self, result_id: int) -> Array | None:
         """Returns the values of a result; null where they were not kept. bfloat16 and float8 come as float32."""

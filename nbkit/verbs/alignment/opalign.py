@@ -109,6 +109,7 @@ def aligned_trace(left: Execution, right: Execution, *, name: str | None = None)
     """Returns the trace of two executions side by side."""
     with Progress(lambda: f"aligning {len(left.results):,} and {len(right.results):,} results"):
         alignment = aligned(left, right)
+        left, right = alignment.left.execution, alignment.right.execution
         frames = frames_of(alignment)
         first = first_divergence(alignment)
         extra = unpaired_outputs(alignment.left, alignment.right, alignment.matches)

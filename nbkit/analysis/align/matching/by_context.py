@@ -13,6 +13,7 @@ from nbkit.analysis.align.side import HUGE, Side
 from nbkit.analysis.graph_match.pairs import groups, if_single
 from nbkit.analysis.graph_match.sequences import follow, pairs_between
 from nbkit.graphs.canonical_ops import ARITHMETIC
+from nbkit.trace.executions.execution import Execution
 
 STATE = ("parameter", "buffer", "input")
 # What is masked is so many times as large as the other elements.
@@ -36,12 +37,8 @@ def match_names(left: Side, right: Side, matches: Matches) -> None:
 
 def match_outputs(left: Side, right: Side, matches: Matches) -> None:
     """Adds matches of outputs in the same place with equal values that are no proof elsewhere, such as losses."""
-    outputs, others = left.execution.outputs, right.execution.outputs
-    if len(outputs) == len(others):
-        pairs = [*zip(outputs.values(), others.values(), strict=True)]
-    else:
-        pairs = [(number, others[name]) for name, number in outputs.items() if name in others]
-    for first, second in pairs:
+    for names in output_pairs(left.execution, right.execution):
+        first, second = left.execution.outputs[names[0]], right.execution.outputs[names[1]]
         is_new = first not in matches.right_of or second not in matches.left_of
         if is_new and left.numel[first] == right.numel[second]:
             error = error_in_order(left, right, first, second)
@@ -49,6 +46,21 @@ def match_outputs(left: Side, right: Side, matches: Matches) -> None:
                 ours, theirs = left.results[first], right.results[second]
                 relation = in_order(ours.shape, theirs.shape, is_cast=ours.dtype != theirs.dtype)
                 matches.add(Match(first, second, "name", relation, agrees=True))
+
+
+def output_pairs(left: Execution, right: Execution) -> list[tuple[str, str]]:
+    """Returns the names of outputs in the same place: of one name, else in order, if both return as many.
+
+    Gradients are paired by name alone.
+    """
+    common = [(name, name) for name in left.outputs if name in right.outputs]
+    own = [
+        [name for name, number in side.outputs.items() if number not in side.gradients.values()]
+        for side in (left, right)
+    ]
+    if len(own[0]) == len(own[1]) and set(own[0]) != set(own[1]):
+        return [*zip(*own, strict=True), *(pair for pair in common if pair[0] not in own[0])]
+    return common
 
 
 def match_neighbours(left: Side, right: Side, matches: Matches) -> None:

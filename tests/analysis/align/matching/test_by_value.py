@@ -89,8 +89,8 @@ def test_masked_scores_of_two_layers_are_told_apart():
     hidden = np.where(np.eye(4, 6, -1), np.finfo(np.float32).min, 0).astype(np.float32)
     first, second = A + hidden, B + hidden
     left = execution(("x", "Neg", [], X), ("a", "Add", [], first), ("b", "Add", [], second), outputs=["a", "b"])
-    right = execution(("b", "Add", [], first), ("a", "Add", [], second), outputs=["b", "a"])
-    assert pairs(align(left, right)) == {("a", "b", "same", True), ("b", "a", "same", True)}
+    right = execution(("c", "Add", [], first), ("d", "Add", [], second), outputs=["c", "d"])
+    assert pairs(align(left, right)) == {("a", "c", "same", True), ("b", "d", "same", True)}
 
 
 def test_a_transposed_result_whose_values_were_not_kept_is_matched_by_its_statistics():
