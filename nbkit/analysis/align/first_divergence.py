@@ -6,14 +6,14 @@ import numpy as np
 
 from nbkit.analysis.align.align import Alignment
 from nbkit.analysis.align.events import Event
-from nbkit.analysis.align.kinds.arguments import other_number
+from nbkit.analysis.align.kinds.arguments import other_argument, other_number
 from nbkit.analysis.align.kinds.casts import cast_and_back
 from nbkit.analysis.align.kinds.find import kind_of
+from nbkit.analysis.align.kinds.indices import NAME as OTHER_INDICES
 from nbkit.analysis.align.kinds.products import reduced_product
 from nbkit.analysis.align.kinds.read import kind_of_read
-from nbkit.analysis.align.matches import Match
+from nbkit.analysis.align.kinds.rerun import computing, is_same, other_operands
 from nbkit.analysis.align.region import Kind, Piece, Region
-from nbkit.analysis.align.relations import relative_error
 from nbkit.analysis.align.side import Side
 
 # Agreed values around a beginning that a kind may need, at most.
@@ -85,22 +85,27 @@ def _places(alignment: Alignment, event: Event, kind: Kind | None) -> list[dict[
     return places
 
 
-def _reads_another(alignment: Alignment, match: Match) -> bool:
-    """Returns whether the activations that both ops of a pair read agree with others, but not with each other."""
-    left, right = alignment.left, alignment.right
-    read = [
-        [source for source in side.results[number].sources if side.is_main[source] and side.is_telling[source]]
-        for side, number in ((left, match.left), (right, match.right))
-    ]
-    for first, second in zip(*read, strict=False):
-        values = left.value(first), right.value(second)
-        partner = alignment.matches.left_of.get(second)
-        if values[0] is None or values[1] is None or partner is None or not partner.agrees:
-            continue
-        is_as_large = values[0].size == values[1].size
-        if is_as_large and relative_error(values[0].reshape(-1), values[1].reshape(-1)) > 10 * alignment.tolerance:
-            return True
-    return False
+def _what(alignment: Alignment, event: Event, kind: Kind | None) -> str:
+    """Returns what begins at a pair of ops: what it reads is the same if all of it was compared, integers included."""
+    match = event.match
+    assert match is not None
+    if kind is not None and any(one is not None for one in kind.at):
+        return "it reads what one side has rounded"
+    if event.unknown:
+        ops = f"any of the {event.unknown} ops" if event.unknown > 1 else "the op"
+        return f"it gives something else, which may begin here or at {ops} before it whose values were not kept"
+    read = [_inputs(side, inside) for side, inside in ((alignment.left, event.left), (alignment.right, event.right))]
+    ends = computing(alignment.left, match.left), computing(alignment.right, match.right)
+    others = other_operands(alignment, *ends)
+    if others == [] or (others is None and _has_all(alignment, *read)):
+        return "it reads the same on both sides and gives something else"
+    return "it reads another value on the right and gives something else" if others else "it gives something else"
+
+
+def _has_all(alignment: Alignment, lefts: tuple[int, ...], rights: tuple[int, ...]) -> bool:
+    """Returns whether all that both sides read has a partner that agrees, or is an equal value there."""
+    is_there = [[is_same(alignment, first, second) for second in rights] for first in lefts]
+    return all(map(any, is_there)) and all(map(any, zip(*is_there, strict=True)))
 
 
 def _place(side: Side, inside: tuple[int, ...]) -> dict[str, Any] | None:
@@ -138,6 +143,8 @@ def module_of(side: Side, number: int) -> str | None:
 
 def kind_of_event(alignment: Alignment, event: Event) -> Kind | None:
     """Returns the kind of a beginning; null where there is no pair, or no kind explains it."""
+    if event.match is None:
+        return other_argument(alignment, event)
     kind = cast_and_back(alignment, event) or kind_of_read(alignment, event) or _kind_of_values(alignment, event)
     return kind or reduced_product(alignment, event) or other_number(alignment, event)
 
@@ -202,20 +209,17 @@ def message_of(alignment: Alignment, event: Event, kind: Kind | None) -> str:
     assert where is not None
     if event.message is not None:
         return event.message
+    if kind is not None and match is None:
+        return f"it reads the same on both sides and gives something else. {kind.message}"
+    if kind is not None and kind.name == OTHER_INDICES:
+        return kind.message
     if match is None:
         side, other = ("left", "right") if places[0] else ("right", "left")
         return f"only the {side} one has it, and nothing made of it agrees with the {other} one"
     error = alignment.error_of(match)
     if where["kind"] != "op":
         what = f"the {where['kind']} {where['name']} has other values on the right"
-    elif kind is not None and any(one is not None for one in kind.at):
-        what = "it reads what one side has rounded"
-    elif event.unknown:
-        ops = f"any of the {event.unknown} ops" if event.unknown > 1 else "the op"
-        what = f"it gives something else, which may begin here or at {ops} before it whose values were not kept"
-    elif _reads_another(alignment, match):
-        what = "it reads another value on the right and gives something else"
     else:
-        what = "it reads the same on both sides and gives something else"
+        what = _what(alignment, event, kind)
     size = "" if error is None else f" (relative error {error:.2g})" if np.isfinite(error) else " (NaN, Inf or zeros)"
     return f"{what}{size}" + (f". {kind.message}" if kind else "")

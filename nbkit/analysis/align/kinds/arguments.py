@@ -2,19 +2,20 @@
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from nbkit.analysis.align.align import Alignment
+from nbkit.analysis.align.differing import SLICING
 from nbkit.analysis.align.events import Event
 from nbkit.analysis.align.kinds.case import number_text
-from nbkit.analysis.align.kinds.rerun import explained
+from nbkit.analysis.align.kinds.rerun import explained, other_operands
 from nbkit.analysis.align.matches import Match
 from nbkit.analysis.align.region import Array, Kind
-from nbkit.analysis.align.relations import relative_error
 from nbkit.analysis.align.side import Side
-from nbkit.divergence.arguments import other_arguments
+from nbkit.divergence.arguments import in_words, other_arguments
 
 ROOTS = ("sqrt", "rsqrt", "power")
 SCALING = ("multiply", "divide", "matmul", "scale")
@@ -32,8 +33,21 @@ def argument_alone(alignment: Alignment, event: Event) -> Kind | None:
     match = event.match
     if match is None or alignment.left.results[match.left].kind != "op":
         return None
-    others = _other_operands(alignment, match)
-    return _argument(alignment, match, (int, float)) if others is not None and not others else None
+    if other_operands(alignment, match.left, match.right) != []:
+        return None
+    is_view = alignment.left.is_passing[match.left]
+    return _argument(alignment, match.left, match.right, (int, float) if is_view else (int, float, list))
+
+
+def other_argument(alignment: Alignment, event: Event) -> Kind | None:
+    """Tests whether two results without a partner are made of the same by one op with another argument, as an axis."""
+    for one in alignment.events:
+        ours, theirs = event.left or one.left, event.right or one.right
+        if one.match is not None or not ours or not theirs or other_operands(alignment, ours[0], theirs[0]) != []:
+            continue
+        if (kind := _argument(alignment, ours[0], theirs[0], (int, float, list))) is not None:
+            return replace(kind, at=(ours[0], theirs[0]))
+    return None
 
 
 def other_number(alignment: Alignment, event: Event) -> Kind | None:
@@ -47,49 +61,32 @@ def other_number(alignment: Alignment, event: Event) -> Kind | None:
         return None
     if alignment.left.results[match.left].kind != "op":
         return _constant(alignment, match.left, match.right)
-    others = _other_operands(alignment, match)
+    others = other_operands(alignment, match.left, match.right)
     if others is None:
         return None
     if not others:
-        return _argument(alignment, match, (int, float, str, list))
+        return _argument(alignment, match.left, match.right, (int, float, str, list))
     return _operand(alignment, match, *others[0]) if len(others) == 1 else None
 
 
-def _other_operands(alignment: Alignment, match: Match) -> list[tuple[int, int]] | None:
-    """Returns the pairs of operands that are not the same; null where the ops do not do the same."""
-    left, right = alignment.left, alignment.right
-    ours, theirs = left.results[match.left].sources, right.results[match.right].sources
-    if left.does[match.left] != right.does[match.right] or len(ours) != len(theirs):
-        return None
-    pairs = zip(ours, theirs, strict=True)
-    return [(first, second) for first, second in pairs if not _is_same(alignment, first, second)]
-
-
-def _is_same(alignment: Alignment, first: int, second: int) -> bool:
-    """Returns whether two operands are a pair that agrees, or numbers that are equal."""
-    match = alignment.matches.left_of.get(second)
-    if match is not None and match.agrees and match.left == first:
-        return True
-    values = alignment.left.value(first), alignment.right.value(second)
-    if values[0] is None or values[1] is None or values[0].size != values[1].size:
-        return False
-    return relative_error(values[0].reshape(-1), values[1].reshape(-1)) <= alignment.tolerance / 10
-
-
-def _argument(alignment: Alignment, match: Match, types: tuple[type, ...]) -> Kind | None:
+def _argument(alignment: Alignment, first: int, second: int, types: tuple[type, ...]) -> Kind | None:
     """Returns the kind of the one argument in which two calls of an op differ, if its values are of some types."""
     left, right = alignment.left, alignment.right
-    ours, theirs = left.results[match.left], right.results[match.right]
+    ours, theirs = left.results[first], right.results[second]
     others = other_arguments(ours.arguments, theirs.arguments) if ours.op == theirs.op else {}
+    does = left.does[first]
+    if does in SLICING and len(others) > 1:
+        return Kind("argument", f"Of {ours.op} {in_words(others)}.", 0.0)
     if len(others) != 1:
         return None
     (name, values), *_ = others.items()
     if name in OF_FORM or not all(isinstance(value, types) for value in values):
         return None
-    if name in AXES and _axes(values[0], len(ours.shape)) == _axes(values[1], len(ours.shape)):
+    rank = len(left.results[ours.sources[0]].shape) if ours.sources else 0
+    if name in AXES and _axes(values[0], rank) == _axes(values[1], rank):
         return None
-    does, ends = left.does[match.left], f"{_text(values[0])} on the left, {_text(values[1])} on the right."
-    if name == "other" and does == "add" and _is_before_root(left, match.left):
+    ends = f"{_text(values[0])} on the left, {_text(values[1])} on the right."
+    if name == "other" and does == "add" and _is_before_root(left, first):
         return Kind("epsilon", f"The number that is added before the root is {ends}", 0.0)
     if name in EPSILONS and does.endswith("norm"):
         return Kind("epsilon", f"The norm has epsilon {ends}", 0.0)

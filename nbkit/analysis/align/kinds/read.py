@@ -10,10 +10,11 @@ from nbkit.analysis.align.differing import SLICING
 from nbkit.analysis.align.events import Event
 from nbkit.analysis.align.kinds.arguments import argument_alone
 from nbkit.analysis.align.kinds.case import Case, Floats, divisors
+from nbkit.analysis.align.kinds.indices import other_indices
 from nbkit.analysis.align.kinds.linear import SUMS, factor_of, missing_residual
 from nbkit.analysis.align.kinds.norms.moved import norm_place_of
 from nbkit.analysis.align.kinds.orders import permuted_heads, repeated_heads, transposed
-from nbkit.analysis.align.kinds.rerun import explained
+from nbkit.analysis.align.kinds.rerun import computing, explained
 from nbkit.analysis.align.region import Array, Kind, Piece, Region
 from nbkit.analysis.align.relations import relative_error
 from nbkit.analysis.align.side import Side
@@ -36,6 +37,8 @@ class Operand:
 
 def kind_of_read(alignment: Alignment, event: Event) -> Kind | None:
     """Returns the kind of a beginning at ops that do the same with another argument or operand; null if it is none."""
+    if (kind := other_indices(alignment, event)) is not None:
+        return kind
     if event.match is None or alignment.left.results[event.match.left].kind != "op":
         return None
     with np.errstate(all="ignore"):
@@ -80,7 +83,7 @@ def _operand(alignment: Alignment, event: Event) -> Operand | None:
     """Returns the one operand in which the ops of a pair differ; null if there is none, or if there are several."""
     left, right = alignment.left, alignment.right
     assert event.match is not None
-    ends = _computing(left, event.match.left), _computing(right, event.match.right)
+    ends = computing(left, event.match.left), computing(right, event.match.right)
     does = left.does[ends[0]], right.does[ends[1]]
     if does[0] != does[1] and not (does[0] in SQUARES and does[1] in SQUARES):
         return None
@@ -97,13 +100,6 @@ def _operand(alignment: Alignment, event: Event) -> Operand | None:
         if relative_error(*values) > OTHER * alignment.tolerance:
             found.append(Operand(mine, other, values))
     return found[0] if len(found) == 1 else None
-
-
-def _computing(side: Side, number: int) -> int:
-    """Returns the op whose result a view of it shows."""
-    while side.is_passing[number] and side.results[number].kind == "op":
-        number = side.results[number].sources[0]
-    return number
 
 
 def _of_one_shape(first: Array | None, second: Array | None) -> tuple[Array, Array] | None:
@@ -156,7 +152,7 @@ def _near(alignment: Alignment, operand: Operand) -> dict[str, Array]:
     """Returns activations that both sides have, as large as an operand: what it is made of, then the nearest."""
     left, size = alignment.left, alignment.left.numel[operand.left]
     numbers = {match.left for match in alignment.matches.all if match.agrees and left.is_main[match.left]}
-    made_of = left.results[_computing(left, operand.left)].sources
+    made_of = left.results[computing(left, operand.left)].sources
     near = sorted(numbers, key=lambda one: (one not in made_of, abs(one - operand.left)))
     kept = [number for number in near if left.numel[number] == size]
     values = {left.results[one].name: left.execution.value(one) for one in kept[:MOST_TRIED]}
@@ -166,7 +162,7 @@ def _near(alignment: Alignment, operand: Operand) -> dict[str, Array]:
 def _other_state(alignment: Alignment, operand: Operand) -> Kind | None:
     """Tests whether a parameter has the values of another one, which both sides have in its own place."""
     left, right = alignment.left, alignment.right
-    mine, other = _computing(left, operand.left), _computing(right, operand.right)
+    mine, other = computing(left, operand.left), computing(right, operand.right)
     if left.results[mine].kind != "parameter" or right.results[other].kind != "parameter":
         return None
     partner = alignment.matches.left_of.get(other)
@@ -204,7 +200,7 @@ def _projected(side: Side, number: int) -> int | None:
     read = [source for source in side.results[number].sources if side.is_main[source]]
     if side.does[number] not in ("matmul", "linear") or len(read) != 1:
         return None
-    return _computing(side, read[0])
+    return computing(side, read[0])
 
 
 def _neighbors(alignment: Alignment, event: Event) -> Kind | None:

@@ -1,12 +1,15 @@
-"""Runs the right ops of a pair again, from the left one's values and some that a kind puts in their place."""
+"""Compares what the ops of a pair read, and runs the right ones again with values that a kind puts in their place."""
 
 from collections.abc import Mapping
+
+import numpy as np
 
 from nbkit.analysis.align.align import Alignment
 from nbkit.analysis.align.errors import given_matches, given_value
 from nbkit.analysis.align.matches import Match
 from nbkit.analysis.align.region import Array
 from nbkit.analysis.align.relations import relative_error
+from nbkit.analysis.align.side import Side
 
 # What runs again explains a difference if so much of it, at most, is left.
 LEFT_OVER = 0.1
@@ -25,3 +28,33 @@ def explained(alignment: Alignment, match: Match, instead: Mapping[int, Array]) 
         return None
     rest = relative_error(*match.relation.views(expected, found[match.right])) / local.error
     return rest if rest <= LEFT_OVER else None
+
+
+def computing(side: Side, number: int) -> int:
+    """Returns the op whose result a view of it shows."""
+    while side.is_passing[number] and side.results[number].kind == "op":
+        number = side.results[number].sources[0]
+    return number
+
+
+def other_operands(alignment: Alignment, first: int, second: int) -> list[tuple[int, int]] | None:
+    """Returns the pairs of operands of two ops that are not the same; null where the ops do not do the same."""
+    left, right = alignment.left, alignment.right
+    ours, theirs = left.results[first].sources, right.results[second].sources
+    if left.does[first] != right.does[second] or len(ours) != len(theirs):
+        return None
+    return [pair for pair in zip(ours, theirs, strict=True) if not is_same(alignment, *pair)]
+
+
+def is_same(alignment: Alignment, first: int, second: int) -> bool:
+    """Returns whether two operands are a pair that agrees, or numbers that are equal; integers to the last one."""
+    match = alignment.matches.left_of.get(second)
+    if match is not None and match.agrees and match.left == first:
+        return True
+    values = alignment.left.value(first), alignment.right.value(second)
+    if values[0] is None or values[1] is None or values[0].size != values[1].size:
+        return False
+    flat = values[0].reshape(-1), values[1].reshape(-1)
+    if {value.dtype.kind for value in flat} <= {*"iub"}:
+        return bool(np.array_equal(*flat))
+    return relative_error(*flat) <= alignment.tolerance / 10
