@@ -42,7 +42,7 @@ def kind_of_read(alignment: Alignment, event: Event) -> Kind | None:
     if event.match is None or alignment.left.results[event.match.left].kind != "op":
         return None
     with np.errstate(all="ignore"):
-        if (kind := argument_alone(alignment, event) or _neighbors(alignment, event)) is not None:
+        if (kind := _neighbors(alignment, event) or argument_alone(alignment, event)) is not None:
             return kind
         operand = _operand(alignment, event)
         return None if operand is None else _kind_of(alignment, event, operand)
