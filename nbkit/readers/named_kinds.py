@@ -9,15 +9,14 @@ MEMORY = (
     "it holds sums, not allocations: dump a snapshot with torch.cuda.memory._dump_snapshot(), or export a profile "
     "with profile_memory=True by export_chrome_trace()"
 )
-PICKLED = "dump the snapshot itself with torch.cuda.memory._dump_snapshot()"
 MEMORY_TIMELINE = f"a memory timeline of torch.profiler (export_memory_timeline); {MEMORY}"
 # What the first characters of a text or of bytes look like.
 HEADS = (
     (re.compile(r"SQLite format 3\0"), f"a SQLite database, as Nsight Systems and viewers of traces write; {TIMES}"),
     (
         re.compile(r"PK\x03\x04"),
-        "a zip archive, as torch.save() writes; for a model see torch.load(), for a trace give the file that is inside, "
-        f"for a memory snapshot {PICKLED}",
+        "a zip archive, as torch.save() writes; give the trace that is inside, or "
+        "dump the snapshot itself with torch.cuda.memory._dump_snapshot()",
     ),
     (re.compile(r"\s*<(?:!doctype )?html\b.*?Memory Timeline", re.DOTALL | re.IGNORECASE), MEMORY_TIMELINE),
     (re.compile(r"\s*<(?:!doctype )?html\b", re.IGNORECASE), "a page of HTML; give the trace that it shows"),

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from json import JSONDecodeError
 from typing import Any
 
-from nbkit.readers.chrome.lenient import CutOff, LenientReader, Unreadable
+from nbkit.readers.chrome.lenient import field_at, may_go_on, meant
 
 SPACE = re.compile(r"[ \t\r\n]*")
 BETWEEN = re.compile(r"[ \t\r\n,]*")
@@ -31,7 +31,7 @@ class JsonError(Exception):
 class JsonStream:
     """Reads the values of a JSON text forwards; raises JsonError where the text cannot be read or ends too early.
 
-    `odd` counts values that are no JSON and were read as they are meant, `first_odd` is the line and field of the first.
+    `odd` counts values that are no JSON and were read as they are meant; `first_odd` is line and field of the first.
     """
 
     def __init__(self, pieces: Iterator[str]) -> None:
@@ -133,8 +133,9 @@ class JsonStream:
             try:
                 value, end = decoder.raw_decode(self._text, self._at)
             except JSONDecodeError as error:
-                if not self._is_cut(error) or not self._more():
-                    return self._meant(decoder, JsonError(error.msg.lower(), self._dropped + error.pos, is_cut=False))
+                is_cut = self._is_cut(error)
+                if not is_cut or not self._more():
+                    return self._meant(decoder, JsonError(error.msg.lower(), self._dropped + error.pos, is_cut))
             except (ValueError, RecursionError) as error:  # a number of more digits than Python takes, 10,000 brackets
                 return self._meant(decoder, JsonError(str(error).partition(";")[0], self.position, is_cut=False))
             else:
@@ -144,24 +145,16 @@ class JsonStream:
 
     def _meant(self, decoder: json.JSONDecoder, fault: JsonError) -> Any:
         """Returns the next value, which is no JSON, as it is meant. Raises `fault` if nobody can tell."""
-        while True:
-            reader = LenientReader(self._text, decoder.parse_float)
-            try:
-                value, end = reader.value(self._at)
-            except CutOff:
-                if not self._more():
-                    fault.is_cut = True
-                    raise fault from None
-                continue
-            except Unreadable:
-                fault.field = reader.key
+        while (found := meant(self._text, self._at, decoder)) is None:
+            if not may_go_on(self._text, self._at) or not self._more():
+                fault.field = field_at(self._text, self._at, fault.position - self._dropped)
                 raise fault from None
-            if reader.odd_at >= 0:
-                if not self.odd:
-                    self.first_odd = self.line(self._dropped + reader.odd_at), reader.field or ""
-                self.odd += 1
-            self._at = end
-            return value
+        if not self.odd:
+            at = fault.position - self._dropped
+            self.first_odd = self.line(fault.position), field_at(self._text, self._at, at)
+        self.odd += 1
+        value, self._at = found
+        return value
 
     def _is_cut(self, error: JSONDecodeError) -> bool:
         length = len(self._text)

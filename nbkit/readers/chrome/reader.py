@@ -89,7 +89,7 @@ class _Reading:
             self.count += 1
 
     def read_on(self, stream: JsonStream) -> None:
-        """Reads what stands behind the first JSON document, as where traces were joined, and notes what of it is lost."""
+        """Reads what stands behind the first JSON document, as where traces were joined; notes what is lost."""
         documents, before = 1, 0
         try:
             while character := stream.peek():
@@ -117,8 +117,8 @@ class _Reading:
         if stream.odd:
             line, field = stream.first_odd
             self.notes.append(
-                f"The file is no JSON in {units.counted(stream.odd, 'event')}, which were read as they are meant (quotes "
-                f"or backslashes in texts, nan, None, commas too many): the first in {field!r}, line {line:,}."
+                f"The file is no JSON in {units.counted(stream.odd, 'event')}, which were read as they are meant "
+                f"(quotes or backslashes in texts, nan, None, commas too many): the first in {field!r}, line {line:,}."
             )
 
     def trace(self) -> Trace:
