@@ -20,6 +20,7 @@ from nbkit.capture.cost.engine_sums import EngineSums
 from nbkit.capture.cost.fake.asked_values import Values
 from nbkit.capture.cost.fake.fake_step import FakeStep
 from nbkit.capture.cost.fake.left_as_it_was import LeftAsItWas
+from nbkit.capture.cost.fake.refusals import refuse_ranks
 from nbkit.capture.cost.frames import costs_frame, memory_frames, saved_frame
 from nbkit.capture.cost.module_rows import module_costs
 from nbkit.capture.cost.op_costs import OpCosts
@@ -100,6 +101,7 @@ class CostObserver(Observer):
         self.storages.on_gone = self.step.asked.gone
         self.sums = EngineSums()
         self.kept = LeftAsItWas(self.step.faked, self._note_state)
+        modules.roots.on_new = refuse_ranks
         swap = Patch(torch.utils, "swap_tensors")
         swap.install(self._swapping(swap))
         try:
@@ -110,6 +112,7 @@ class CostObserver(Observer):
                 yield
         finally:
             swap.remove()
+            modules.roots.on_new = None
 
     def _swapping(self, swap: Patch) -> Callable[[Tensor, Tensor], None]:
         """Returns what swaps tensors as module.to() does: torch refuses those that a weak reference knows."""

@@ -12,6 +12,7 @@ from nbkit.capture.raw.recording import Recording, current_node
 from nbkit.capture.step.called_modules import CalledModule, CalledModules, not_described
 from nbkit.capture.step.function_mode import ApiMode
 from nbkit.capture.step.other_threads import OtherThreads
+from nbkit.errors import NbkitError
 
 
 class ModuleRunner:
@@ -63,6 +64,8 @@ class ModuleCalls(CalledModules):
                 if called is None or called.module() is not module:
                     try:
                         called = find(module, thread, thread.module_call < 0, _getframe(1))
+                    except NbkitError:  # an observer refuses the model
+                        raise
                     except Exception as error:  # of a module that cannot be asked: what it does is the step's
                         thread.root, called = outer_root, None
                         recording.skip(not_described(module, error))

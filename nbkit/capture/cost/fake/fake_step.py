@@ -29,7 +29,7 @@ from nbkit.capture.cost.fake.asking import ITEM, Asking, op_name
 from nbkit.capture.cost.fake.fake_mode import Alike, FakeMode
 from nbkit.capture.cost.fake.known_shapes import bounded, shaped_by_values
 from nbkit.capture.cost.fake.packed_sequences import ctc_of_fakes, padding_of_fakes
-from nbkit.capture.cost.fake.refusals import refuse_device, refuse_nested
+from nbkit.capture.cost.fake.refusals import not_taken, refuse_device, refuse_nested, refuse_shard
 from nbkit.capture.cost.fake.shape_formulas import shape_formula
 from nbkit.capture.cost.fake.uncompiled import NOTE, Uncompiled, untraced
 from nbkit.capture.cost.fake.unknown_number import numbers_of_fakes
@@ -279,14 +279,12 @@ class FakeStep(StepMode):
                 "input, which makes them, and then count what it costs."
             )
         refuse_nested(real.is_nested, self.asking.place)
+        refuse_shard(real, self.asking.place)
         try:
             with self._without_fake_mode() if real.layout in COMPRESSED else nullcontext():
                 fake = self.fakes[real] = self.fake.fake_tensor_converter.from_real_tensor(self.fake, real)
-        except RecursionError as error:  # of a subclass that makes itself again, as the simulated device's does
-            raise CostError(
-                f"opcost cannot take a {type(real).__name__} on {real.device}{self.asking.place()}; run the step on "
-                "the CPU, and name the accelerator with opcost(device=...) for its times."
-            ) from error
+        except RecursionError as error:
+            raise not_taken(real, self.asking.place()) from error
         self.values.note(real, fake)
         self.watcher.real(real, fake)
         self.asked.note(real, fake)
