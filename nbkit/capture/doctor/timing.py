@@ -66,7 +66,8 @@ class TimeObserver(Observer):
         wall_us = min(self.run.wall_us, meta["wall_us"] - self._own_us())
         time_us = wall_us - rows_us - len(timed) * event_overhead_us(self.options)
         step = {"time_us": max(time_us, 0.0), "runs": 0, **memory_of(frames), **flops_of(frames)}
-        self.findings, self.is_taken = time_findings(self.run.frames, is_slowed=True), not len(timed)
+        self.findings = time_findings(self.run.frames, is_slowed=True, forwards=self.run.forwards)
+        self.is_taken = not len(timed)
         return frames, {**meta, "step": step}
 
     def _own_us(self) -> float:

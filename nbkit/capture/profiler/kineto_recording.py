@@ -20,6 +20,7 @@ from nbkit.capture.profiler.own_work import without_own_work
 from nbkit.capture.profiler.range_events import with_marks
 from nbkit.capture.profiler.ranges import ROOT_MARK, Ranges
 from nbkit.capture.step.compiled import CompiledRegions
+from nbkit.findings.time.step import Forwards
 from nbkit.schema import LINES, MEMORY
 from nbkit.timeline import timeline
 from nbkit.timeline.compiled import has_hidden_kernels
@@ -42,6 +43,7 @@ class Run:
     wall_us: float
     skipped: dict[str, int]
     notes: list[str]
+    forwards: Forwards  # of the modules that were called
 
 
 class KinetoRecording:
@@ -125,7 +127,7 @@ class KinetoRecording:
             frames["memory"] = MEMORY.frame() if made.memory is None else made.memory
         if has_compiled and has_hidden_kernels(made.ops):
             self.kineto.notes.append(HIDDEN_KERNELS)
-        return Run(frames, self.wall_us, self.skipped, self.kineto.notes)
+        return Run(frames, self.wall_us, self.skipped, self.kineto.notes, self.ranges.modules.forwards())
 
     def skip(self, reason: str, count: int = 1) -> None:
         """Counts something that is not in the frames, so that the trace can say so."""

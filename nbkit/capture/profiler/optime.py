@@ -181,7 +181,7 @@ class optime:  # noqa: N801  a context manager is named like the function it sta
     def _fill(self, error: BaseException | None, own_failure: str | None) -> None:
         assert self.trace is not None
         # A step that raised while it warmed up has left none.
-        runs = self.runs or [Run({"ops": OPS.frame(), "modules": MODULES.frame()}, 0.0, {}, [])]
+        runs = self.runs or [Run({"ops": OPS.frame(), "modules": MODULES.frame()}, 0.0, {}, [], {})]
         shown, frames = repeat_frames([(run.frames, run.wall_us) for run in runs])
         run, ops = runs[shown], frames["ops"]
         # The step itself is the first row, as views show its time.
@@ -209,7 +209,7 @@ class optime:  # noqa: N801  a context manager is named like the function it sta
             meta["unjudged"] = f"Not timed: {lost[0]}."
         if peaks := peaks_of_most(frames["ops"]):
             meta["measured_device"] = peaks
-        self.trace._fill({**frames, "findings": time_findings(frames, self.measure)}, meta)
+        self.trace._fill({**frames, "findings": time_findings(frames, self.measure, forwards=run.forwards)}, meta)
 
 
 def _delays(ops: pd.DataFrame, wall_us: float, runs: int) -> list[str]:

@@ -1,11 +1,13 @@
 """Keeps the modules of the root models that a recording has seen run."""
 
+from inspect import unwrap
 from types import FrameType
 from typing import Any, Protocol
 from weakref import ref
 
 from torch import nn
 
+from nbkit.capture.raw.source import code_of_line, line_text
 from nbkit.capture.step.function_mode import FUSED_INFERENCE
 from nbkit.capture.step.root_modules import RootModules
 
@@ -82,3 +84,13 @@ class CalledModules:
         called = self.by_module[id(module), inside] = CalledModule(module, len(self.called), root, path)
         self.called.append(called)
         return called
+
+    def forwards(self) -> dict[tuple[str, str], tuple[str, str | None]]:
+        """Returns where the forward() of each called module stands, and its first line, by model and path."""
+        labels, found = self.roots.labels(), {}
+        for called in self.called:
+            code = getattr(unwrap(getattr(called.module(), "forward", None)), "__code__", None)
+            if called.calls and code is not None:
+                at = code.co_filename, code.co_firstlineno
+                found[labels[called.root], called.path] = line_text(*at), code_of_line(*at)
+        return found

@@ -12,14 +12,15 @@ from nbkit.findings.time.line_loops import line_loops
 from nbkit.findings.time.losses import losses
 from nbkit.findings.time.norms import norms
 from nbkit.findings.time.optimizer import single_tensor_optimizers
-from nbkit.findings.time.outside_ops import data_loading, python_code
+from nbkit.findings.time.outside_ops import data_loading, python_code, silence
 from nbkit.findings.time.python_loop import module_loops
 from nbkit.findings.time.scalar_reads import scalar_reads
-from nbkit.findings.time.step import TimedStep
+from nbkit.findings.time.step import Forwards, TimedStep
 
 RULES: tuple[Callable[[TimedStep], list[Finding]], ...] = (
     data_loading,
     python_code,
+    silence,
     scalar_reads,
     copies,
     attention,
@@ -32,13 +33,18 @@ RULES: tuple[Callable[[TimedStep], list[Finding]], ...] = (
 
 
 def time_findings(
-    frames: Mapping[str, pd.DataFrame], measure: Measure | None = None, *, is_slowed: bool = False
+    frames: Mapping[str, pd.DataFrame],
+    measure: Measure | None = None,
+    *,
+    is_slowed: bool = False,
+    forwards: Forwards | None = None,
 ) -> pd.DataFrame:
     """Returns what takes time of a step that could be saved, in the order of its ops, from `ops` and `lines`.
 
     `measure` runs what could take the place of ops: what saves little is then no finding. `is_slowed` says that others
     recorded the step, whose times are then not told.
     """
-    step = TimedStep(frames["ops"], line_texts(frames.get("lines")), measure=measure, is_slowed=is_slowed)
+    texts = line_texts(frames.get("lines"))
+    step = TimedStep(frames["ops"], texts, measure=measure, is_slowed=is_slowed, forwards=forwards or {})
     found = [finding for rule in RULES for finding in rule(step)] if len(step.ops) > 1 else []
     return findings_frame(sorted(found, key=lambda finding: -1 if finding.op_id is None else finding.op_id))

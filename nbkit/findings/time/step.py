@@ -16,6 +16,7 @@ from nbkit.timeline.nesting import depth_levels, subtree_sums
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
+Forwards = Mapping[tuple[str, str], tuple[str, str | None]]  # by model and module
 # What takes less of the step, or less time, is not worth a finding.
 LEAST_FRACTION, LEAST_US = 0.05, 1_000.0
 BACKWARD_CALLS = ("torch.autograd.backward", "torch.autograd.grad")
@@ -25,13 +26,15 @@ BACKWARD_CALLS = ("torch.autograd.backward", "torch.autograd.grad")
 class TimedStep:
     """Holds the ops of one run; `texts` are the lines of code by source, `measure` runs what could replace ops.
 
-    `is_slowed` says that others recorded the run, so that shares are told and times are not.
+    `is_slowed` says that others recorded the run, so that shares are told and times are not; `forwards` where the
+    forward() of a module stands, and its first line.
     """
 
     ops: pd.DataFrame
     texts: Mapping[str, str]
     measure: Measure | None = field(default=None, kw_only=True)
     is_slowed: bool = field(default=False, kw_only=True)
+    forwards: Forwards = field(default_factory=dict, kw_only=True)
 
     @cached_property
     def whole_us(self) -> float:

@@ -1,5 +1,7 @@
 """What optime finds in real steps: source lines without stacks, and what takes time that could be saved."""
 
+import time
+
 import pytest
 import torch
 from torch import nn
@@ -177,3 +179,20 @@ def test_errors_in_the_step_leave_no_log_on():
             timed(step)
     trace = timed(lambda: torch.ones(2).exp())
     assert named(trace, "aten.exp.default")["source"].notna().all()
+
+
+class Sleeps(nn.Module):
+    """Runs no op for long."""
+
+    def forward(self, x):
+        time.sleep(0.06)
+        return x
+
+
+def test_a_module_that_sleeps_is_where_the_time_goes():
+    model = nn.Sequential(nn.Linear(16, 4), Sleeps())
+    (finding,) = after_warm_up(lambda: model(X).sum().backward()).findings.to_dict("records")
+    assert (finding["rule"], finding["module"], finding["source_text"]) == ("no_op_ran", "1", "def forward(self, x):")
+    assert finding["source"].endswith(f"test_optime_findings.py:{Sleeps.forward.__code__.co_firstlineno}")
+    assert finding["message"].endswith("ms of the step no op ran: Sleeps.forward()")
+    assert 60_000 <= finding["effect_us"] <= 1.05 * 60_000 + 20_000

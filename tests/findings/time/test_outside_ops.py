@@ -43,3 +43,28 @@ def test_while_other_threads_work_the_main_one_may_wait() -> None:
 def test_a_wait_for_a_device_is_no_python() -> None:
     wait = {"level": "runtime", "op": "cudaDeviceSynchronize", "total_time_us": 900.0}
     assert found(*[wait, OP] * 5) == []
+
+
+LONG = {**OP, "gap_us": 50_000.0}
+SLEEPS = {"level": "module", "op": "S", "module": "1", "model": "Net", "total_time_us": 50_000.0}
+
+
+def test_a_step_of_which_most_passes_without_an_op_is_told_by_the_module_or_the_next_op() -> None:
+    assert found(OP, SLEEPS, OP, whole_us=51_500.0) == [
+        ("no_op_ran", "50.0 ms of 51.5 ms of the step no op ran: S.forward()")
+    ]
+    ((rule, message),) = found(OP, LONG, whole_us=51_500.0)
+    assert (rule, message.partition(": ")[2]) == (
+        "no_op_ran",
+        "outside of modules, before aten.add.Tensor at train.py:7",
+    )
+    assert found(OP, LONG, whole_us=51_500.0, is_slowed=True)[0][1].startswith("97 % of the step no op ran: ")
+
+
+def test_what_runs_meanwhile_and_short_pauses_are_no_silence() -> None:
+    meanwhile = {**OP, "thread": 1, "start_us": 100.0, "total_time_us": 50_000.0, "parent_id": None}
+    assert found(OP, LONG, meanwhile, whole_us=51_500.0) == []
+    assert found(OP, {**LONG, "gap_us": 19_000.0}, whole_us=20_000.0) == []  # the machine may pause
+    assert found(OP, LONG, {**OP, "total_time_us": 55_000.0}, whole_us=110_000.0) == []  # less than half
+    waits = {"level": "api", "op": "torch.distributed.all_reduce", "total_time_us": 50_000.0}
+    assert found(OP, waits, OP, whole_us=51_500.0) == []
