@@ -89,7 +89,8 @@ class CalledModules:
         """Returns where the forward() of each called module stands, and its first line, by model and path."""
         labels, found = self.roots.labels(), {}
         for called in self.called:
-            code = getattr(unwrap(getattr(called.module(), "forward", None)), "__code__", None)
+            forward: Any = getattr(called.module(), "forward", None)
+            code = getattr(unwrap(forward), "__code__", None)
             if called.calls and code is not None:
                 at = code.co_filename, code.co_firstlineno
                 found[labels[called.root], called.path] = line_text(*at), code_of_line(*at)

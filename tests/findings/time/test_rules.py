@@ -13,8 +13,9 @@ COLUMNS = ["rule", "severity", "op_id", "op", "module", "phase", "source", "sour
 
 
 def rows(*given: dict[str, Any], whole_us: float = 10_000.0) -> list[list[Any]]:
-    """The findings of a step: rule, severity, place, how many ops, and their time."""
+    """The findings of a step: rule, severity, place, how many ops, and their time; not what passes after its rows."""
     table = time_findings(frames(*given, whole_us=whole_us))
+    table = table[~table["message"].str.endswith("no op ran: after the last op")]
     return table[COLUMNS].astype(object).where(table[COLUMNS].notna(), None).to_numpy().tolist()
 
 
