@@ -5,6 +5,7 @@ from nbkit.schema.table import table
 SEVERITIES = ("error", "warning", "hint")
 # As many op_ids stand in the evidence of a finding; `count` counts all.
 MOST_OPS = 100
+ANOTHER_RUN = -1
 
 FINDINGS = table(
     "findings",
@@ -22,7 +23,7 @@ FINDINGS = table(
     ("parameter", "str", "path of the parameter or buffer that it is about"),
     ("module", "str", "as in ops"),
     ("phase", "str", "as in ops"),
-    ("step", "int64", "as in ops"),
+    ("step", "int64", "as in ops; -1 of another run: a step of a script that was not the same when it was run again"),
     ("source", "str", "as in ops"),
     ("source_text", "str", "the text of that line"),
     ("own_source", "str", "as in ops, of the first op"),

@@ -57,13 +57,14 @@ def as_recorded(state: Mapping[str, Any]) -> Iterator[None]:
     other = {name: value for name, value in state.items() if now.get(name) != value}
     try:
         with torch.inference_mode(state.get("inference") is True):
-            _set(other)
+            set_state(other)
             yield
     finally:
-        _set({name: value for name, value in now.items() if name in other})
+        set_state({name: value for name, value in now.items() if name in other})
 
 
-def _set(state: Mapping[str, Any]) -> None:
+def set_state(state: Mapping[str, Any]) -> None:
+    """Sets what of that is among `state`, all but inference mode and autocast."""
     if "grad" in state:
         torch.set_grad_enabled(bool(state["grad"]))
     if "default_dtype" in state:

@@ -11,7 +11,10 @@ import torch
 from torch import Tensor
 from torch.optim import Optimizer
 
+from nbkit.capture.calls.autocast_cache import is_emptied
+from nbkit.capture.calls.thread_state import ThreadState
 from nbkit.capture.replay.isolated import isolated
+from nbkit.capture.watch.reached import Reached, reached
 from nbkit.capture.watch.state import State, TooLargeError, holders, random_state, set_random_state
 
 # Copies may take this share of the script's time. So few steps follow each other without one, since they tell what one
@@ -44,24 +47,31 @@ class Step(Protocol):
 
     def objects(self) -> Iterator[Any]: ...
 
+    def mentioned(self) -> dict[str, Any]: ...
+
     def run(self) -> None: ...
 
 
 class Call:
     """Holds a step with the random state that it began with: what runs between two steps may draw numbers, too.
 
-    A further call of the same step goes on with the numbers that come next.
+    With it what was set in its thread. A further call of the same step goes on with the numbers that come next.
     """
 
-    def __init__(self, step: Step, *, is_further: bool = False) -> None:
-        self.step, self.number, self.is_further = step, step.number, is_further
-        self.random = None if is_further else random_state()
+    def __init__(self, step: Step, generators: Iterable[Any] = (), *, before: "Call | None" = None) -> None:
+        self.step, self.number, self.is_further = step, step.number, before is not None
+        self.random = None if before is not None else random_state(generators)
+        self.thread: ThreadState = ThreadState() if before is None else before.thread
+        self.is_emptied: bool = is_emptied() if before is None else before.is_emptied
 
     def run(self) -> None:
         """Runs it again; what it raises passes through."""
         if self.random is not None:
             set_random_state(self.random)
-        self.step.run()
+        with self.thread.put_back():
+            if self.is_emptied:
+                torch.clear_autocast_cache()
+            self.step.run()
 
     def failure(self) -> Exception | None:
         """Runs it again; returns what it raised."""
@@ -95,7 +105,7 @@ class Segment:
         self.data = {**new, **self.data}
         self.is_full = self.is_full or sum(self.data.values()) > most_bytes
         if not self.is_full:
-            self.calls.append(Call(step))
+            self.calls.append(Call(step, self.state.generators))
 
     def call(self, number: int) -> Call | None:
         """Returns the call of that step; null if it is not among these."""
@@ -112,6 +122,7 @@ class Keeper:
         self.pinned: dict[int, Segment] = {}
         self.problem: str | None = None
         self.holders: list[Any] = []
+        self.reached = Reached()
         self.searches = 0
         self.spent = 0.0
         self.began = perf_counter()
@@ -142,12 +153,15 @@ class Keeper:
             self.problem = DISTRIBUTED
             return None
         if self.searches == 0 or (may_search and self.searches < MOST_SEARCHES):
-            self.holders = holders()
+            self.reached = reached(step.mentioned())
+            self.holders = [*holders(), *self.reached.generators]
             self.searches += 1
         self.recent = self.recent[-1:]
         try:
             room = self.most_bytes - sum(segment.state.bytes for segment in self._segments())
-            segment = Segment(State([*self.holders, *step.objects()], [step.names, step.values], room))
+            thread = ThreadState()
+            held = [*self.holders, *step.objects(), *thread.function_modes, *thread.dispatch_modes]
+            segment = Segment(State(held, [step.names, step.values], room))
         except (TooLargeError, torch.OutOfMemoryError):
             self.problem = TOO_LARGE
             self.recent = []

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass, field
 from functools import partial
+from math import isfinite
 from time import perf_counter_ns
 
 import torch
@@ -35,9 +36,18 @@ MOST_COMPARED_US = 1e6
 # So many anomalous steps are looked at in depth.
 MOST_ANOMALIES = 3
 NOT_KEPT = "Step {number} stands out and was not looked into: its data takes more memory than --keep-bytes allows."
-OTHERWISE = (
-    "Step {number} has the loss {now} when it is run again, and had {before}: it depends on more than its arguments, "
-    "models, optimizers and random numbers, so that findings are about a similar step."
+ANOTHER_RUN = (
+    "This is another run: {what} could not be put back.{losses} What is found in it is said of that run, not of step "
+    "{number}."
+)
+LOSSES = " Step {number} has the loss {now} when it is run again, and had {before}."
+UNKNOWN = (
+    "something that step {number} depends on, beside its arguments, models, optimizers, random numbers and what is set "
+    "in torch,"
+)
+QUEUES = (
+    "No step was run again: the step reads {queues}, which could not be put back. `python -m nbkit run --verb opaudit` "
+    "records one as it runs."
 )
 
 
@@ -74,6 +84,7 @@ class Rerun:
     outside_steps: int = 0  # of optimizers, between the watched steps
     recordings: list[Recording] = field(default_factory=list)
     limits: list[str] = field(default_factory=list)
+    others: dict[int, str] = field(default_factory=dict)  # what is said of steps that are another one when run again
     planned: set[int] = field(default_factory=set)  # numbers of the steps that are to be looked into
     error: dict[str, str] | None = None  # that Ctrl-C ended it
     is_idle: bool = False  # there are optimizers, and what they hold is at the end as it was in the beginning
@@ -84,6 +95,9 @@ class Rerun:
             self.limits.append(self.keeper.problem)
         first = self.keeper.first
         if first is None:
+            return
+        if self.keeper.reached.queues:  # a step that waits for the next item might wait for ever
+            self.limits.append(QUEUES.format(queues=" and ".join(self.keeper.reached.queues)))
             return
         step = first.calls[0].step
         try:
@@ -140,12 +154,12 @@ class Rerun:
         count = max(1, min(FEWEST_CALLS, int(MOST_SECONDS / seconds)))
         calls = first.calls[:count]
         is_failed = self.rows[min(len(calls), len(self.rows)) - 1]["anomaly"] == FAILED
-        further = Call(calls[-1].step, is_further=True)
+        further = Call(calls[-1].step, before=calls[-1])
         return calls if is_failed else [*calls, *[further] * (count - len(calls))]
 
-    def _check(self, first: Segment, calls: Sequence[Call]) -> None:
-        """Runs steps again as they were and compares their losses."""
-        first.state.restore()
+    def _check(self, segment: Segment, calls: Sequence[Call]) -> None:
+        """Runs steps again as they were, and notes where they are not the same: their losses tell."""
+        self._go_to(segment, calls[0])
         live = {row["step"]: row for row in self.rows}
         watch = StepWatch()
         watch.install()
@@ -153,15 +167,29 @@ class Rerun:
             for call in calls:
                 watch.begin(call.number)
                 error = call.failure()
-                row = watch.end(error)
-                before = live[call.number]
+                row, before = watch.end(error), live[call.number]
                 if error is not None and before["error"] != type(error).__name__:
-                    raise CannotRunAgainError(f"{type(error).__name__}: {error}".rstrip(": "))
-                if not call.is_further and repr(row["loss"]) != repr(before["loss"]):
-                    self.limits.append(OTHERWISE.format(number=call.number, now=row["loss"], before=before["loss"]))
+                    why = f"{type(error).__name__}: {error}".rstrip(": ")
+                    what = " and ".join(self._not_put_back(call))
+                    raise CannotRunAgainError(f"{why}; {what} could not be put back" if what else why)
+                if not call.is_further and (text := self._another(call, row["loss"], before)):
+                    self.others.update(dict.fromkeys((one.number for one in calls), text))
                     return
         finally:
             watch.remove()
+
+    def _not_put_back(self, call: Call) -> list[str]:
+        return [*call.thread.missing, *self.keeper.reached.one_way]
+
+    def _another(self, call: Call, loss: float | None, before: Row) -> str | None:
+        """Returns what is said of a step that is another one; where no number tells, if something was not put back."""
+        what, number = " and ".join(self._not_put_back(call)), call.number
+        losses = LOSSES.format(number=number, now=loss, before=before["loss"])
+        if repr(loss) == repr(before["loss"]):
+            if not what or (loss is not None and isfinite(loss)) or before["error"] is not None:
+                return None
+            losses = ""
+        return ANOTHER_RUN.format(what=what or UNKNOWN.format(number=number), losses=losses, number=number)
 
     def _first(self, first: Segment, calls: Sequence[Call]) -> None:
         names = [call for call in calls if not call.is_further]
@@ -200,7 +228,10 @@ class Rerun:
     def _anomalous(self, segment: Segment, number: int) -> None:
         call = segment.call(number)
         assert call is not None
+        self._check(segment, [call])
         self._audit(segment, [call], f"step={number}")
+        if number in self.others:
+            return
         usual, looked = self._usual(number)
         inputs = self._inputs(segment, call)
         self.recordings[-1].steps.others += unusual_inputs(number, inputs, usual, looked)
@@ -224,6 +255,7 @@ class Rerun:
     def _later(self, segment: Segment, number: int) -> None:
         call = segment.call(number)
         assert call is not None
+        self._check(segment, [call])
         self._audit(segment, [call], f"step={number}")
 
     def _go_to(self, segment: Segment, call: Call) -> None:
@@ -263,7 +295,9 @@ class Rerun:
         if self.outside_steps:  # which did not run again
             findings = findings[~findings["rule"].isin(OF_STEPS)]
         numbers = [call.number for call in calls]
-        steps = RecordedSteps(name, findings, trace.frames.get("ops", OPS.frame()), numbers, begins)
+        is_another = any(number in self.others for number in numbers)
+        ops = trace.frames.get("ops", OPS.frame())
+        steps = RecordedSteps(name, findings, ops, numbers, begins, is_another=is_another)
         self.recordings.append(Recording(verb, trace, steps))
 
 
@@ -284,6 +318,7 @@ def audit_trace(rerun: Rerun) -> Trace:
         "name": rerun.name,
         "recordings": [{"name": one.steps.name, "verb": one.verb, "steps": [*one.steps.steps]} for one in recordings],
         "limits": rerun.limits,
+        "another_run": [*dict.fromkeys(rerun.others.values())],
         **({} if rerun.error is None else {"complete": False, "error": rerun.error}),
         "outside_steps": rerun.outside_steps,
     }

@@ -16,7 +16,9 @@ from torch.optim.lr_scheduler import LRScheduler
 from torch.utils import swap_tensors
 
 from nbkit.capture.audit.measures import has_plain_values
+from nbkit.capture.calls.autocast_cache import cached_casts, put_back_casts
 from nbkit.capture.replay.isolated import isolated
+from nbkit.capture.watch.reached import GENERATORS
 
 HOLDERS = (nn.Module, Optimizer, LRScheduler, torch.amp.GradScaler)
 # What is copied with the container that holds it.
@@ -67,9 +69,11 @@ def _subclasses(kinds: Iterable[type]) -> Iterator[type]:
 class State:
     """Holds copies of the tensors and containers that some objects hold; `bytes` counts those of the tensors.
 
-    Containers are copied with what they hold by reference, tensors by value, and gradients of parameters with them. Of
-    the tensors among `names`, also in lists of them, those that are trained are kept: the rest is data. Tensors for
-    which `can_keep` answers no stay as they are. Raises TooLargeError if they take more than `most_bytes`.
+    Containers are copied with what they hold by reference, tensors by value, and gradients of parameters with them, as
+    are the casts that a block of autocast keeps. Of the tensors among `names`, also in lists of them, those that are
+    trained are kept: the rest is data. Tensors for which `can_keep` answers no stay as they are. Of generators of
+    random numbers among the objects the state is kept, with that of the default ones. Raises TooLargeError if they take
+    more than `most_bytes`.
     """
 
     def __init__(
@@ -85,12 +89,15 @@ class State:
         self.copies: list[Any] = []  # of an empty one ()
         self._met: set[int] = set()  # ids of the containers
         self.tensors: dict[int, tuple[Tensor, Tensor, Tensor | None, Tensor | None]] = {}
+        objects = [*objects]
+        self.generators = [held for held in objects if isinstance(held, GENERATORS)]
         with isolated():
             for held in objects:
-                self._keep(vars(held))
+                self._keep(getattr(held, "__dict__", {}))
             for namespace in names:
                 self._keep_trained(list(namespace.values()))
-        self.random = random_state()
+            self.casts = cached_casts(tensor for tensor, *_ in self.tensors.values())
+        self.random = random_state(self.generators)
 
     def _keep_trained(self, values: Iterable[Any]) -> None:
         for value in values:
@@ -147,6 +154,8 @@ class State:
                     _put_back(gradient, of_gradient)
                 if tensor.is_leaf and tensor.requires_grad:
                     tensor.grad = gradient
+            if self.tensors:
+                put_back_casts(self.casts)
         set_random_state(self.random)
 
     def change_of(self, tensor: Tensor) -> tuple[float, float]:
@@ -197,17 +206,39 @@ class NumpyState:
 NUMPY = NumpyState()
 
 
-def random_state() -> tuple[Any, ...]:
-    """Returns the states of the generators of Python, numpy and torch, and of CUDA devices in use."""
+def random_state(generators: Iterable[Any] = ()) -> tuple[Any, ...]:
+    """Returns the states of the generators of Python, numpy and torch, of CUDA devices in use, and of those given."""
     devices = torch.cuda.get_rng_state_all() if torch.cuda.is_initialized() else None
-    return random.getstate(), NUMPY.read(), torch.get_rng_state(), devices
+    others = [(generator, _state_of(generator)) for generator in generators]
+    return random.getstate(), NUMPY.read(), torch.get_rng_state(), devices, others
+
+
+def _state_of(generator: Any) -> Any:
+    if isinstance(generator, random.Random):
+        return generator.getstate()
+    if isinstance(generator, torch.Generator):
+        return generator.get_state()
+    if isinstance(generator, np.random.RandomState):
+        return generator.get_state(legacy=False)
+    return getattr(generator, "bit_generator", generator).state
+
+
+def _set_state_of(generator: Any, state: Any) -> None:
+    if isinstance(generator, random.Random):
+        generator.setstate(state)
+    elif isinstance(generator, torch.Generator | np.random.RandomState):
+        generator.set_state(state)
+    else:
+        getattr(generator, "bit_generator", generator).state = state
 
 
 def set_random_state(state: tuple[Any, ...]) -> None:
     """Puts back what random_state() returned."""
-    of_python, of_numpy, of_torch, of_devices = state
+    of_python, of_numpy, of_torch, of_devices, others = state
     random.setstate(of_python)
     np.random.set_state(of_numpy)
     torch.set_rng_state(of_torch)
     if of_devices is not None:
         torch.cuda.set_rng_state_all(of_devices)
+    for generator, of_other in others:
+        _set_state_of(generator, of_other)

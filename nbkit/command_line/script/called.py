@@ -7,6 +7,7 @@ from pathlib import Path
 from types import BuiltinFunctionType, CellType, CodeType, FrameType, FunctionType, ModuleType, NoneType
 from typing import Any
 
+from nbkit.capture.watch.reached import mentioned
 from nbkit.command_line.script.rewriting import loop_at, own_nodes
 from nbkit.errors import OptionError
 
@@ -34,6 +35,10 @@ class StepCall:
         for value in self.values.values():
             if type(value).__module__ == self.module.get("__name__") and hasattr(value, "__dict__"):
                 yield value
+
+    def mentioned(self) -> dict[str, Any]:
+        """Returns the values of the names that its code mentions."""
+        return mentioned(self.code, {**self.module, **self.values})
 
     def run(self) -> None:
         """Runs it again. Raises OptionError if it cannot be; what the step itself raises passes through."""

@@ -85,7 +85,7 @@ def brief_of(trace: Trace) -> Brief:
     return Brief(
         _what_ran(trace),
         facts(trace).incomplete,
-        (*((*verdict, *nothing) or recorded_words(trace)), *_elsewhere(trace)),
+        (*_another_run(trace), *((*verdict, *nothing) or recorded_words(trace)), *_elsewhere(trace)),
         tone,
         tuple(found),
         left_to_look_at(trace, [look for look in unseen if was_run and look.verb not in owned and look.is_usual]),
@@ -98,7 +98,14 @@ def _is_missed(trace: Trace, look: Look) -> bool:
     ops = trace.frames.get("ops", OPS.frame())
     is_trained = look.verb != "opaudit" or ops["phase"].isin(["backward", "optimizer"]).any()
     is_of_doctor = trace.meta.get("verb") == "opdoctor"
+    if trace.meta.get("recordings") == []:  # no step was run again, which its limits say
+        return False
     return not trace.meta.get("unjudged") and not (is_of_doctor and not ((ops["level"] == "aten").any() and is_trained))
+
+
+def _another_run(trace: Trace) -> list[Words]:
+    """Says which steps of a script were not the same when they were run again, before anything else is."""
+    return [(shown(str(text), LONGEST),) for text in trace.meta.get("another_run", [])]
 
 
 def _elsewhere(trace: Trace) -> list[Words]:

@@ -10,7 +10,7 @@ from nbkit import units
 from nbkit.findings.causes import FOLLOWS, SAME_OP, causes_of, read_evidence
 from nbkit.findings.finding import calls_of
 from nbkit.schema import FINDINGS, OPS
-from nbkit.schema.findings import SEVERITIES
+from nbkit.schema.findings import ANOTHER_RUN, SEVERITIES
 from nbkit.trace.trace import Trace
 from nbkit.views.brief.consequences import consequences_text
 from nbkit.views.summary.names import line_text, short_paths, shown
@@ -127,6 +127,7 @@ def _where(row: dict[Hashable, Any], *, with_step: bool) -> str:
     module = []
     if isinstance(row["module"], str):
         module = [f"in module {row['module']}" if row["module"] else "in the root module"]
-    step = [f"in step {row['step']}"] if with_step or row["step"] else []
+    number = int(row["step"])
+    step = ["in another run"] if number == ANOTHER_RUN else [f"in step {number}"] if with_step or number else []
     line = line_text(row["source"], row["own_source"], row["source_text"])
     return ", ".join([*module, *step, *([line] if line and line not in str(row["message"]) else [])])

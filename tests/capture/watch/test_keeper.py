@@ -30,6 +30,9 @@ class Step:
     def objects(self):
         return iter(())
 
+    def mentioned(self):
+        return self.names
+
     def run(self):
         pass
 

@@ -34,6 +34,9 @@ class Step:
     def objects(self) -> list[Any]:
         return []
 
+    def mentioned(self) -> dict[str, Any]:
+        return self.names
+
     def run(self) -> None:
         weight: Tensor = self.names["weight"]
         if self.is_recorded_alone and weight.grad is not None and torch._C._len_torch_function_stack():

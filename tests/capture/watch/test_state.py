@@ -198,3 +198,32 @@ def test_a_generator_that_is_not_numpys_own_is_kept_and_put_back():
         assert np.random.rand() == first
     finally:
         np.random.set_bit_generator(before)
+
+
+def test_the_casts_that_a_block_of_autocast_keeps_are_put_back_with_their_gradients():
+    model, x = nn.Linear(4, 2), torch.randn(3, 4)
+    with torch.autocast("cpu", torch.bfloat16):
+        first = model(x)
+        with torch.no_grad():
+            model.weight.add_(1)
+        state = State([model], [], 1 << 20)
+        torch.clear_autocast_cache()
+        assert not torch.equal(model(x), first)
+        for _ in range(2):
+            state.restore()
+            out = model(x)
+            assert torch.equal(out, first)
+        out.sum().backward()
+        empty = State([nn.Linear(1, 1)], [], 1 << 20)
+        empty.restore()
+        assert not torch.equal(model(x), first)
+    assert torch.equal(model.weight.grad, x.bfloat16().sum(0).float().expand(2, 4))
+
+
+def test_what_autocast_keeps_is_read_without_a_trace():
+    model, x = nn.Linear(4, 2), torch.randn(3, 4)
+    with torch.autocast("cpu", torch.bfloat16):
+        State([model], [], 1 << 20)
+        with torch.no_grad():
+            model.weight.zero_()
+        assert torch.equal(model(x), model.bias.bfloat16().expand(3, 2))

@@ -1,0 +1,154 @@
+"""Keeps what is set in a thread where a step begins, and sets it again around another run of that step."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from typing import Any
+
+import torch
+from torch import _C
+from torch.autograd import forward_ad
+from torch.overrides import _get_current_function_mode_stack
+from torch.utils import _device, deterministic
+from torch.utils._python_dispatch import _get_current_dispatch_mode_stack
+
+from nbkit.capture.calls.state import call_state, device_state, set_state
+
+KINDS_OF_ATTENTION = ("flash", "mem_efficient", "math", "cudnn")
+AUTOCAST_DEVICES = ("cpu", "cuda", "privateuseone")
+TRANSFORM = "a transform of torch.func around it"
+
+
+class ThreadState:
+    """Holds modes, autocast, default device and dtype, precision, and what chooses kernels, as they are set now.
+
+    `missing` says in words what cannot be set again. The modes stay the objects that they are.
+    """
+
+    def __init__(self) -> None:
+        with _C.DisableTorchFunction():
+            state = call_state() | (device_state() if torch.cuda.is_initialized() else {})
+            self.is_inference = state.pop("inference")
+            self.state = {name: value for name, value in state.items() if name != "autocast"}
+            self.settings = {name: read() for name, (read, _) in SETTINGS.items()}
+        self.function_modes = _of_others(_get_current_function_mode_stack())
+        self.dispatch_modes = _of_others(_get_current_dispatch_mode_stack())
+        has_transform = _C._functorch.peek_interpreter_stack() is not None or forward_ad._current_level >= 0
+        self.missing = [TRANSFORM] if has_transform else []
+
+    @contextmanager
+    def put_back(self) -> Iterator[None]:
+        """Sets all of it inside; sets at exit what was there before, also where a step has left something else."""
+        before = ThreadState()
+        differs = self.is_inference != before.is_inference
+        with torch.inference_mode(self.is_inference) if differs else nullcontext():
+            self._set()
+            try:
+                yield
+            finally:
+                before._set()
+
+    def _set(self) -> None:
+        now = ThreadState()  # only what differs: some settings import much of torch
+        with _C.DisableTorchFunction():
+            set_state({name: value for name, value in self.state.items() if now.state.get(name) != value})
+            for name, (_, write) in SETTINGS.items():
+                if now.settings[name] != self.settings[name]:
+                    write(self.settings[name])
+        if not _are_same(self.function_modes, now.function_modes):
+            own = [_C._pop_torch_function_stack() for _ in range(_C._len_torch_function_stack())][::-1]
+            for mode in [*self.function_modes, *(mode for mode in own if _is_own(mode))]:
+                _C._push_on_torch_function_stack(mode)
+        if not _are_same(self.dispatch_modes, now.dispatch_modes):
+            own = [_C._pop_torch_dispatch_stack(None) for _ in range(_C._len_torch_dispatch_stack())][::-1]
+            for mode in [*self.dispatch_modes, *(mode for mode in own if _is_own(mode))]:
+                _C._push_on_torch_dispatch_stack(mode)
+
+
+def _is_own(mode: object) -> bool:
+    return type(mode).__module__.startswith("nbkit.")
+
+
+def _of_others(modes: Sequence[Any]) -> list[Any]:
+    return [mode for mode in modes if not _is_own(mode)]
+
+
+def _are_same(modes: Sequence[Any], others: Sequence[Any]) -> bool:
+    return [*map(id, modes)] == [*map(id, others)]
+
+
+def autocast_nesting() -> int:
+    """Returns how many blocks of autocast the thread is in."""
+    nesting = torch.autocast_increment_nesting() - 1
+    torch.autocast_decrement_nesting()
+    return int(nesting)
+
+
+def _set_nesting(nesting: int) -> None:
+    while (now := autocast_nesting()) != nesting:
+        (torch.autocast_decrement_nesting if now > nesting else torch.autocast_increment_nesting)()
+
+
+def _autocast() -> list[tuple[bool, torch.dtype]]:
+    return [(torch.is_autocast_enabled(device), torch.get_autocast_dtype(device)) for device in AUTOCAST_DEVICES]
+
+
+def _set_autocast(states: Sequence[tuple[bool, torch.dtype]]) -> None:
+    for device, (is_enabled, dtype) in zip(AUTOCAST_DEVICES, states, strict=True):
+        torch.set_autocast_enabled(device, is_enabled)
+        torch.set_autocast_dtype(device, dtype)
+
+
+def _attention() -> list[Any]:
+    return [getattr(torch.backends.cuda, f"{kind}_sdp_enabled")() for kind in KINDS_OF_ATTENTION]
+
+
+def _set_attention(enabled: Sequence[bool]) -> None:
+    for kind, is_enabled in zip(KINDS_OF_ATTENTION, enabled, strict=True):
+        getattr(torch.backends.cuda, f"enable_{kind}_sdp")(is_enabled)
+
+
+def _hooks() -> list[Any]:
+    """Returns the hooks for tensors that are saved for the backward pass, the outermost first."""
+    found: list[Any] = []
+    while (top := _C._autograd._top_saved_tensors_default_hooks(True)) is not None:
+        found.insert(0, top)
+        _C._autograd._pop_saved_tensors_default_hooks()
+    for hooks in found:
+        _C._autograd._push_saved_tensors_default_hooks(*hooks)
+    return found
+
+
+def _set_hooks(hooks: Sequence[Any]) -> None:
+    for _ in _hooks():
+        _C._autograd._pop_saved_tensors_default_hooks()
+    for one in hooks:
+        _C._autograd._push_saved_tensors_default_hooks(*one)
+
+
+def _default_device() -> tuple[Any, Any]:
+    return getattr(torch._GLOBAL_DEVICE_CONTEXT, "device_context", None), _device.CURRENT_DEVICE
+
+
+def _set_default_device(device: tuple[Any, Any]) -> None:
+    torch._GLOBAL_DEVICE_CONTEXT.device_context, _device.CURRENT_DEVICE = device
+
+
+# Beside what call_state() and device_state() read: how to read it and how to set it.
+SETTINGS: dict[str, tuple[Callable[[], Any], Callable[[Any], object]]] = {
+    "autocast": (_autocast, _set_autocast),
+    "autocast_cache": (torch.is_autocast_cache_enabled, torch.set_autocast_cache_enabled),
+    "autocast_nesting": (autocast_nesting, _set_nesting),
+    "deterministic": (torch.get_deterministic_debug_mode, torch.set_deterministic_debug_mode),  # with warn_only
+    "fill": (
+        lambda: getattr(deterministic, "fill_uninitialized_memory"),  # noqa: B009  a property of the module
+        lambda is_on: setattr(deterministic, "fill_uninitialized_memory", is_on),
+    ),
+    "attention": (_attention, _set_attention),
+    "attention_order": (_C._get_sdp_priority_order, _C._set_sdp_priority_order),
+    "anomaly": (
+        lambda: (torch.is_anomaly_enabled(), torch.is_anomaly_check_nan_enabled()),
+        lambda modes: torch.set_anomaly_enabled(*modes),
+    ),
+    "saved_tensors": (_hooks, _set_hooks),
+    "default_device": (_default_device, _set_default_device),
+}

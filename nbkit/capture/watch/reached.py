@@ -1,0 +1,109 @@
+"""Finds what a step reaches that goes on by itself: generators of random numbers; iterators, queues and open files."""
+
+import gc
+import io
+import random
+import sys
+import sysconfig
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from types import CodeType, FrameType, FunctionType, ModuleType
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+GENERATORS = (
+    torch.Generator,
+    np.random.Generator,
+    np.random.RandomState,
+    np.random.BitGenerator,
+    random.Random,
+)
+# A longer container is data; so many objects are looked at.
+MOST_ITEMS, MOST_OBJECTS = 10_000, 100_000
+ENDS = (str, bytes, int, float, complex, type(None), Tensor, np.ndarray, CodeType, FrameType, random.SystemRandom)
+LIBRARIES = tuple({sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")})
+Named = tuple[str, Any]  # "" for what has no name
+
+
+@dataclass
+class Reached:
+    """Holds the generators, and in words the iterators, queues and files that have a name or are an attribute."""
+
+    generators: list[Any] = field(default_factory=list)
+    one_way: list[str] = field(default_factory=list)
+    queues: list[str] = field(default_factory=list)
+
+
+def reached(names: Mapping[str, Any]) -> Reached:
+    """Returns what is reached from the values of those names: in containers, attributes, closures, other functions."""
+    found, met = Reached(), dict[int, Any]()
+    waiting: list[Named] = [*names.items()]
+    while waiting and len(met) < MOST_OBJECTS:
+        name, value = waiting.pop()
+        if id(value) in met or isinstance(value, ENDS):
+            continue
+        met[id(value)] = value  # stays, as its id is known
+        if isinstance(value, GENERATORS):
+            found.generators.append(value)
+        elif (kind := _kind(value)) is not None and name:
+            (found.queues if kind == "queue" else found.one_way).append(f"the {kind} `{name}`")
+        waiting += _inside(value)
+    return found
+
+
+def _kind(value: Any) -> str | None:
+    """Returns in a word what an object is that can be read once only."""
+    if isinstance(value, io.IOBase):
+        return "file" if not value.closed and value.readable() else None
+    if all(hasattr(type(value), name) for name in ("get", "put", "empty")):
+        return "queue"
+    return "iterator" if hasattr(type(value), "__next__") else None
+
+
+def _inside(value: Any) -> Iterable[Named]:
+    if isinstance(value, FunctionType):
+        cells = [(name, cell) for name, cell in zip(value.__code__.co_freevars, value.__closure__ or (), strict=True)]
+        named = [] if _is_library(value.__globals__) else mentioned(value.__code__, value.__globals__).items()
+        held = [(name, cell.cell_contents) for name, cell in cells if cell != type(cell)()]
+        return [*named, *held, ("", value.__defaults__), ("", value.__kwdefaults__), ("", value.__dict__)]
+    if isinstance(value, ModuleType) or (isinstance(value, type) and _is_of_library(value)):
+        return ()
+    if isinstance(value, type):
+        return [("", item) for item in vars(value).values()]
+    if isinstance(value, dict | list | tuple | set | deque):
+        items = value.values() if isinstance(value, dict) else value
+        return [("", item) for item in items] if len(value) <= MOST_ITEMS else ()
+    own = [] if _is_of_library(type(value)) else [*getattr(value, "__dict__", {}).items(), ("", type(value))]
+    # The last one comes first: what has a name is met by it.
+    return [*(("", item) for item in gc.get_referents(value) if not isinstance(item, type)), *own]
+
+
+def mentioned(code: CodeType, names: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns the names that code mentions, with their values; of modules that are no library's what it may mean."""
+    words = set(_words(code))
+    found = {word: names[word] for word in words if word in names}
+    for module in [value for value in found.values() if isinstance(value, ModuleType)]:
+        if not _is_library(vars(module)):
+            found |= {f"{module.__name__}.{word}": vars(module)[word] for word in words if word in vars(module)}
+    return found
+
+
+def _words(code: CodeType) -> Iterator[str]:
+    yield from (*code.co_names, *code.co_varnames, *code.co_cellvars, *code.co_freevars)
+    for value in code.co_consts:
+        if isinstance(value, CodeType):
+            yield from _words(value)
+
+
+def _is_of_library(kind: type) -> bool:
+    return _is_library(vars(sys.modules.get(kind.__module__, sys)))
+
+
+def _is_library(module: Mapping[str, Any]) -> bool:
+    """Returns whether a module is of Python or was installed; by its names."""
+    file = module.get("__file__")
+    return module.get("__name__") != "__main__" and (file is None or file.startswith(LIBRARIES))
