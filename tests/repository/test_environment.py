@@ -1,6 +1,8 @@
 """pyproject.toml is the one list of dependencies: conda's file, the constraints and the imports agree with it."""
 
 import ast
+import json
+import re
 import sys
 import tomllib
 from functools import cache
@@ -13,6 +15,7 @@ from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 
+import nbkit
 from tests.support.layer_rules import imports
 
 ROOT = Path(__file__).parents[2]
@@ -68,6 +71,41 @@ def test_the_pip_part_of_conda_is_the_project_alone():
     ((line,),) = [entry["pip"] for entry in CONDA["dependencies"] if isinstance(entry, dict)]
     assert line.startswith("-e .[")
     assert set(line.removeprefix("-e .[").removesuffix("]").split(",")) <= EXTRAS.keys()
+
+
+def notebook_code() -> dict[str, str]:
+    """The code cells of each notebook, without magics, and the scripts beside them."""
+    code = {path.name: path.read_text() for path in (ROOT / "notebooks").glob("*.py")}
+    for path in (ROOT / "notebooks").glob("*.ipynb"):
+        cells = [cell for cell in json.loads(path.read_text())["cells"] if cell["cell_type"] == "code"]
+        lines = "".join("".join(cell["source"]) + "\n" for cell in cells).splitlines()
+        code[path.name] = "\n".join(line for line in lines if not line.lstrip().startswith(("%", "!")))
+    return code
+
+
+def in_conda() -> set[str]:
+    """The packages that the environment of conda asks for."""
+    ((line,),) = [entry["pip"] for entry in CONDA["dependencies"] if isinstance(entry, dict)]
+    return {*requirements(*line.removeprefix("-e .[").removesuffix("]").split(","))}
+
+
+def test_conda_has_what_the_notebooks_import():
+    used = {name.module.split(".")[0] for text in notebook_code().values() for name in imports(text)}
+    missing = {top for top in used - OURS - {""} - sys.stdlib_module_names if not {*homes(top)} & in_conda()}
+    assert {"torch", "pandas", "nbclient"} <= used
+    assert missing == set()
+
+
+def test_conda_has_what_nbkit_asks_for_in_the_notebooks():
+    texts = {path.name: path.read_text() for path in (ROOT / "notebooks").glob("*.ipynb")}
+    extras = {extra for text in texts.values() for extra in re.findall(r"nbkit-torch\[(\w+)\]", text)}
+    called = {name for text in texts.values() for name in re.findall(r"nbkit\.(\w+)\(", text)} & {*nbkit._AT_FIRST_USE}
+    folders = {ROOT / Path(*nbkit._AT_FIRST_USE[name].split(".")).parent for name in called}
+    beside = {used.module for folder in folders for path in folder.glob("*.py") for used in imports(path.read_text())}
+    tops = {module.split(".")[0] for module in beside} - OURS - {""} - sys.stdlib_module_names
+    lazy = {canonicalize_name(home) for top in tops for home in homes(top)}
+    assert "onnx" in extras and "scipy" in lazy
+    assert {*requirements(*extras), *lazy} <= in_conda()
 
 
 def test_constraints_pin_a_torch_that_the_project_accepts():

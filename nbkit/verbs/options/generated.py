@@ -2,6 +2,7 @@
 
 import argparse
 import inspect
+import re
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -98,6 +99,7 @@ def _kinds(annotation: Any) -> list[Any]:
 def _help(meaning: str, parameter: inspect.Parameter) -> str:
     """Returns the first sentence on the parameter in the docstring, with its default where that is a value."""
     text = meaning.partition(". ")[0].replace("`", "").removesuffix(".").replace("%", "%%")
+    text = re.sub(r"; ([^;]+) if None$", r" (default: \1)", text)  # nobody can give None in a line
     default = parameter.default
     if isinstance(default, bool) or not isinstance(default, int | float | str) or "default" in text:
         return text

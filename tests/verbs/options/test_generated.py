@@ -8,6 +8,8 @@ from typing import Any, Literal
 import pytest
 from torch import nn
 
+from nbkit.magics import CELL_MAGICS, LINE_MAGICS
+from nbkit.magics.line_magic import line_parser
 from nbkit.verbs.options.docstrings import Doc, read
 from nbkit.verbs.options.generated import Option, add_options, option_names
 
@@ -91,6 +93,25 @@ def test_options_have_the_defaults_of_the_function() -> None:
         "model": None,
     }
     assert option_names(verb) == ["traces", "kind", "sample", "share", "count", "path", "loud", "model"]
+
+
+def test_none_as_a_default_is_told_in_words() -> None:
+    def asks(*, calls: int | None = None) -> None:
+        """Asks.
+
+        Args:
+            calls: which calls, from 0; all if None.
+        """
+
+    parser = argparse.ArgumentParser()
+    add_options(parser, asks)
+    assert parser.format_help().splitlines()[-1].split(None, 2)[2] == "which calls, from 0 (default: all)"
+
+
+@pytest.mark.parametrize("name", [*CELL_MAGICS, *LINE_MAGICS])
+def test_no_option_of_a_verb_speaks_of_none(name: str) -> None:
+    parser = CELL_MAGICS[name].parser if name in CELL_MAGICS else line_parser(name, LINE_MAGICS[name])
+    assert "None" not in parser.format_help()
 
 
 def test_options_read_what_the_annotations_allow() -> None:
