@@ -16,7 +16,7 @@ IDS = {
 }
 # What names a thing of one side, in every frame that has such a column.
 NAMES = {"nodes": "graph", "graph_tensors": "graph", "parts": "graph", "modules": "model", "metrics": "name"}
-LEVELS = {"part": "parts", "parameter": "nodes", "op": "nodes"}
+LEVELS = {"part": "parts", "parameter": "nodes", "state": "nodes", "op": "nodes"}
 Frames = Mapping[str, pd.DataFrame]
 
 

@@ -64,3 +64,25 @@ def test_the_most_frequent_ops_of_one_side_come_first():
 
 def test_one_graph_alone_has_none():
     assert correspondence_sections(nbkit.opgraph(Net()), 5) == []
+
+
+STATE = """{
+    (%0) = "builtin.parameter" () {is_parameter:[true],parameter_name:"w",persistable:[true]} : () -> tensor<8x16xf32>
+    (%1) = "builtin.parameter" () {is_parameter:[false],parameter_name:"cos",persistable:[true]} : () -> tensor<4x8xf32>
+    (%2) = "pd_op.data" () {name:"x",persistable:[true],shape:(pd_op.IntArray)[4,8]} : () -> builtin.tensor<4x8xf32>
+    (%3) = "pd_op.matmul" (%2, %0) {transpose_x:false} : (tensor<4x8xf32>, tensor<8x16xf32>) -> tensor<4x16xf32>
+}
+"""
+
+
+def test_other_state_of_either_side_is_told_by_its_node(tmp_path):
+    """State of no module, such as a buffer of a Paddle program, has no partner in a module."""
+    (tmp_path / "net.txt").write_text(STATE)
+    model, text = torch.nn.Linear(8, 16, bias=False), tmp_path / "net.txt"
+    for trace, side in ((nbkit.opgraph(model, against=text), "right"), (nbkit.opgraph(text, against=model), "left")):
+        rows = trace.correspondence
+        state = rows[rows["level"] == "state"]
+        assert state[f"{side}_id"].notna().all() and len(state)
+        names = trace.nodes.set_index("node_id").loc[state[f"{side}_id"], "name"]
+        assert names.tolist() == state[f"{side}_name"].tolist()
+        assert "other state" in trace.summary() and trace.brief()
