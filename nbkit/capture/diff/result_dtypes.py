@@ -46,10 +46,26 @@ def _by_meta_kernel(traits: OpTraits, args: Any, kwargs: Any) -> Dtypes | None:
     if len(floating) > 1 and not traits.is_pointwise:
         return None  # norms of mixed dtypes: each kernel has rules of its own
     try:
-        args, kwargs = mapped_call(args, kwargs, _on_meta, {})
-        return tuple(tensor.dtype for tensor in tensors_in(traits.func(*args, **kwargs)))
+        known = _dtypes(traits, *mapped_call(args, kwargs, _on_meta, {}))
+        home = {tensor.device.type for tensor in all_tensors(args, kwargs)}
+        # Statistics that a norm notes for its backward op: meta kernels have those of a GPU, which are float32.
+        if (
+            home == {"cpu"}
+            and not traits.is_random
+            and any(kind not in floating for kind in known if kind.is_floating_point)
+        ):
+            return _dtypes(traits, *mapped_call(args, kwargs, _zeros, {}))
+        return known
     except Exception:  # most of all: it has no meta kernel, or its shapes depend on values
         return None
+
+
+def _dtypes(traits: OpTraits, args: Any, kwargs: Any) -> Dtypes:
+    return tuple(tensor.dtype for tensor in tensors_in(traits.func(*args, **kwargs)))
+
+
+def _zeros(value: Any) -> Any:
+    return torch.zeros_like(value) if isinstance(value, Tensor) else value
 
 
 def _on_meta(value: Any) -> Any:

@@ -1,13 +1,13 @@
 """Computes chosen ops of a step in another dtype (opcast)."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import torch
 
 from nbkit.capture.frames.selection import Selection
 from nbkit.capture.operators.cast_probe import CastProbe
 from nbkit.capture.operators.dtype_map import FLOAT8, Dtype, dtype_map, not_cast
-from nbkit.capture.operators.elsewhere import Elsewhere
+from nbkit.capture.operators.elsewhere import HALVES, Elsewhere
 from nbkit.capture.operators.fallback import Replacing
 from nbkit.capture.operators.intercept import Intercepted, Interceptor
 from nbkit.capture.recorder.recorder import Recorder
@@ -70,7 +70,7 @@ class opcast(Recorder):  # noqa: N801  a context manager is named like the funct
             text = str(narrow[0]).removeprefix("torch.")
             raise OptionError(f"torch computes no step in {text}; add dry_run=True to see what it would cost.")
         else:
-            tool = Casting(Elsewhere(None, dtypes), ran_in(dtypes), selection, phases, calls)
+            tool = Casting(Elsewhere(None, dtypes), _names(dtypes.values()), selection, phases, calls)
         super().__init__(tool, name=name)
 
 
@@ -83,8 +83,14 @@ class Casting(Replacing):
     def refuses(self, call: Intercepted) -> str | None:
         return not_cast(call, self.elsewhere.dtypes) or super().refuses(call)
 
+    def ran_in(self, call: Intercepted, is_widened: bool) -> str:
+        dtypes = self.elsewhere.dtypes
+        cast = [dtypes[tensor.dtype] for tensor in call.tensors() if tensor.dtype in dtypes]
+        ran = [HALVES.get(dtype, dtype) if is_widened else dtype for dtype in cast]
+        return _names(dtype.to_real() if dtype.to_real() in dtypes.values() else dtype for dtype in ran) or self.ran
 
-def ran_in(dtypes: Mapping[torch.dtype, torch.dtype]) -> str:
-    """Returns the dtype that ops are computed in, as text; several with commas."""
-    names = dict.fromkeys(str(dtype).removeprefix("torch.") for dtype in dtypes.values())
+
+def _names(dtypes: Iterable[torch.dtype]) -> str:
+    """Returns dtypes as text, several with commas; complex ones only where there are no others."""
+    names = dict.fromkeys(str(dtype).removeprefix("torch.") for dtype in dtypes)
     return ", ".join(name for name in names if not name.startswith("complex")) or ", ".join(names)

@@ -72,7 +72,7 @@ class Replacing(Interceptor):
     ) -> None:
         super().__init__(selection, phases, calls)
         self.elsewhere, self.ran = elsewhere, ran
-        self.rows: list[tuple[int, int, str | None]] = []  # seen, number, message
+        self.rows: list[tuple[int, int, str | None, str]] = []  # seen, number, message, what it ran in
 
     def skipped(self, reason: str) -> str:
         return f"not replaced: {reason}"
@@ -94,22 +94,26 @@ class Replacing(Interceptor):
             call.mode.skipped[known] += 1
             return call.run()
         out, message = result[0]
-        self.rows.append((call.seen, call.number, message))
+        self.rows.append((call.seen, call.number, message, self.ran_in(call, is_widened=message is not None)))
         return out
+
+    def ran_in(self, call: Intercepted, is_widened: bool) -> str:
+        """Returns where, or in which dtype, a call ran; `is_widened` where only float32 had a kernel."""
+        return self.ran
 
     def progress(self) -> str:
         return f"{units.counted(len(self.rows), 'call')} replaced"
 
     def frames(self, trace: Trace, ops: pd.DataFrame, op_ids: np.ndarray) -> tuple[Frames, Meta]:
         super().frames(trace, ops, op_ids)
-        ids = self.op_ids([seen for seen, _, _ in self.rows], op_ids)
+        ids = self.op_ids([seen for seen, *_ in self.rows], op_ids)
         frame = REPLACED.frame(
             {
                 "op_id": ids,
                 **{name: ops[name].array.take(ids) for name in ("op", "module", "phase", "source")},
-                "call": [number for _, number, _ in self.rows],
-                "ran": [self.ran] * len(ids),
-                "message": [message for _, _, message in self.rows],
+                "call": [number for _, number, *_ in self.rows],
+                "ran": [ran for *_, ran in self.rows],
+                "message": [message for _, _, message, _ in self.rows],
             }
         )
         order = np.argsort(ids, kind="stable")

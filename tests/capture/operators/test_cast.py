@@ -1,5 +1,7 @@
 """opcast: only the chosen ops compute in another dtype, with all their effects; the dry run changes nothing."""
 
+import copy
+
 import pytest
 import torch
 from torch import nn
@@ -290,3 +292,33 @@ def test_a_whole_step_runs_in_either(monkeypatch):
         with tool as trace:
             train_step("mlp")
         assert trace.complete and len(trace.replaced)
+
+
+NORMS = {
+    "native_layer_norm": (nn.LayerNorm(8), (2, 8)),
+    "native_group_norm": (nn.GroupNorm(2, 4), (2, 4, 3)),
+    "native_batch_norm": (nn.BatchNorm1d(4), (3, 4)),
+    "rms_norm": (nn.RMSNorm(8), (2, 8)),
+}
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+@pytest.mark.parametrize("name", NORMS)
+def test_a_norm_that_is_cast_has_a_backward_pass(name, dtype):
+    """What a norm notes for its backward pass is of the dtype that the kernel of this device notes."""
+    module, shape = NORMS[name]
+    module, x = copy.deepcopy(module).to(dtype), torch.randn(shape, dtype=dtype, requires_grad=True)
+    with nbkit.opcast("float32", ops=name) as trace:
+        module(x).square().sum().backward()
+    assert set(trace.replaced["ran"]) == {"float32"} and len(trace.replaced)
+    y = x.detach().float().requires_grad_()
+    copy.deepcopy(module).float()(y).square().sum().backward()
+    assert x.grad.dtype == dtype
+    torch.testing.assert_close(x.grad.float(), y.grad, rtol=0.05, atol=0.2)
+
+
+def test_each_call_says_the_dtype_that_it_ran_in():
+    half, single = torch.ones(4, 4, dtype=torch.float16), torch.ones(4, 4)
+    with nbkit.opcast("float16->float32,float32->float64", ops="mm") as trace:
+        half @ half, single @ single
+    assert trace.replaced["ran"].tolist() == ["float32", "float64"]
