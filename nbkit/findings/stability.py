@@ -1,4 +1,4 @@
-"""Makes findings of calls that do not give the same bits from run to run."""
+"""Makes findings of calls that give other bits from run to run, or other values in another batch, layout or thread."""
 
 from collections.abc import Mapping
 
@@ -7,18 +7,20 @@ import pandas as pd
 from nbkit.findings.finding import PLACE, Finding, Severity, at_ops, findings_frame
 
 DOCUMENTED = "torch documents it"
+FAR = "far beyond rounding"
 ADVICE = {
     "error": "Run the op alone, from the same inputs, several times; if it differs there, too, its kernel adds up in "
     "no fixed order, or reads memory that nobody has written.",
     "warning": "torch.use_deterministic_algorithms(True) chooses another kernel where there is one, and raises where "
     "there is none.",
 }
+FIX = "One of the two ways that it computes is wrong: run it in both by hand, keep to the right one, and report it."
 
 
 def stability_findings(stability: pd.DataFrame, ops: pd.DataFrame, texts: Mapping[str, str]) -> pd.DataFrame:
-    """Returns a finding for each op, line and module whose calls differ from run to run; others need no action."""
+    """Returns a finding for each op, line and module whose calls differ from run to run, or by more than rounding."""
     rows = stability[stability["run_to_run"] == "differs"]
-    findings = []
+    findings = _other_values(stability, ops, texts)
     for _, alike in rows.groupby([*PLACE], sort=False, dropna=False):
         worst = alike.iloc[int(alike["max_ulp"].to_numpy().argmax())]
         is_known = DOCUMENTED in str(worst["message"])
@@ -29,3 +31,20 @@ def stability_findings(stability: pd.DataFrame, ops: pd.DataFrame, texts: Mappin
         finding = Finding("not_repeatable", severity, message, ADVICE[severity], evidence=evidence)
         findings.append(at_ops(finding, ops, alike["op_id"].tolist(), texts))
     return findings_frame(findings)
+
+
+def _other_values(stability: pd.DataFrame, ops: pd.DataFrame, texts: Mapping[str, str]) -> list[Finding]:
+    rows = stability[is_far(stability)]
+    findings = []
+    for _, alike in rows.groupby([*PLACE], sort=False, dropna=False):
+        worst = alike.iloc[int(alike["max_ulp"].to_numpy().argmax())]
+        what = next(part for part in str(worst["message"]).split("; ") if FAR in part)
+        evidence = {"max_ulp": worst["max_ulp"]}
+        finding = Finding("other_values", "error", f"the same numbers give other values {what}", FIX, evidence=evidence)
+        findings.append(at_ops(finding, ops, alike["op_id"].tolist(), texts))
+    return findings
+
+
+def is_far(stability: pd.DataFrame) -> pd.Series:
+    """Returns which calls differ by more than rounding explains."""
+    return stability["message"].fillna("").str.contains(FAR, regex=False).astype(bool)

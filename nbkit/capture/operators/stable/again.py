@@ -11,6 +11,7 @@ from nbkit import units
 from nbkit.capture.operators.copies import CallCopies
 from nbkit.capture.operators.intercept import Intercepted
 from nbkit.capture.operators.stable.batches import Batch, batch_of, changed
+from nbkit.capture.operators.stable.beyond import Judge
 from nbkit.capture.operators.stable.bits import Distance, Kept
 from nbkit.capture.operators.stable.layouts import with_other_strides
 from nbkit.capture.raw.conj_neg import as_bare
@@ -22,8 +23,8 @@ SAME, DIFFERS = "same", "differs"
 # The checks after the first, which are of use where the op is the same from run to run.
 CHECKS = ("batch", "threads", "strides")
 Arguments = tuple[Any, dict[str, Any]]
-# What was done, and how far off the results were; null for not at all.
-Found = tuple[str, Distance | None]
+# What was done, how far off the results were, null for not at all, and why that is no rounding.
+Found = tuple[str, Distance | None, str]
 
 
 class Again:
@@ -40,6 +41,7 @@ class Again:
             copies = CallCopies(self.traits, call.args, call.kwargs, None, {})
             self.arguments, self.shares_memory = (copies.args, copies.kwargs), bool(copies.regions)
         self.number = call.number
+        self.judge = Judge(self.traits, self.arguments)
         self.expected: list[Kept] = []
         self.verdicts: dict[str, str | None] = {}
         self.messages: list[str] = []
@@ -59,15 +61,15 @@ class Again:
 
     def note(self, name: str, found: Sequence[Found]) -> None:
         """Takes what a check found; nothing was tried where that is empty."""
-        off = [(what, how_far) for what, how_far in found if how_far is not None]
+        off = [(what, how_far, why) for what, how_far, why in found if how_far is not None]
         self.verdicts[name] = None if not found else DIFFERS if off else SAME
         if off:
-            what, worst = max(off, key=lambda one: one[1])
+            what, worst, why = max(off, key=lambda one: (bool(one[2]), one[1]))
             size = "" if worst.max_ulp == float("inf") else f" by up to {units.general(worst.max_ulp, 3)} ULP"
             if size and isfinite(worst.fraction):
                 size = f" by up to {worst.fraction:.2g} of the largest element ({size.removeprefix(' by up to ')})"
             self.messages.append(
-                f"{what}: {units.counted(worst.elements, 'element')} differ{'s' * (worst.elements == 1)}{size}"
+                f"{what}: {units.counted(worst.elements, 'element')} differ{'s' * (worst.elements == 1)}{size}{why}"
             )
             self.max_ulp = max(self.max_ulp, worst.max_ulp)
             self.max_fraction = max(worst.fraction, self.max_fraction)  # NaN stays
@@ -82,20 +84,23 @@ class Again:
         return out, Results(out, written_tensors(self.traits, *arguments), self.traits.values).all
 
     def _repeated(self) -> list[Found]:
-        return [("from run to run", apart(self.run(self.arguments)[1], self.expected)) for _ in range(self.reruns)]
+        runs = (self.run(self.arguments)[1] for _ in range(self.reruns))
+        return [("from run to run", apart(results, self.expected), "") for results in runs]
 
     def _strides(self) -> list[Found]:
         arguments = with_other_strides(self.traits, *self.arguments)
         results = None if arguments is None else self.tried(arguments)
         if results is None or not _are_alike(results[1], self.expected):
             return []
-        return [("with other strides", apart(results[1], self.expected))]
+        return [("with other strides", apart(results[1], self.expected), self.judge.told(results[1], self.expected))]
 
     def _batches(self, out: Any) -> list[Found]:
         batch = batch_of(self.traits, *self.arguments, out)
         if batch is None:
             return []
-        expected = [one.cpu() for one in _chosen(out, batch)]
+        chosen, everything = _chosen(out, batch), [kept.tensor for kept in self.expected]
+        expected = [one.cpu() for one in chosen]
+        places = [next(at for at, one in enumerate(everything) if one is mine) for mine in chosen]
         found = []
         for what, rows, compared in batch.variants():
             results = self.tried(changed(self.traits, *self.arguments, batch.arguments, rows))
@@ -104,7 +109,8 @@ class Again:
             others = [compared(one.cpu()) for one in _chosen(results[0], batch)]
             wanted = [Kept(one[: len(other)]) for one, other in zip(expected, others, strict=False)]
             if _are_alike(others, wanted):
-                found.append((f"with a {what} batch", apart(others, wanted)))
+                far = self.judge.told(others, wanted, places)
+                found.append((f"with a {what} batch", apart(others, wanted), far))
         return found
 
     def tried(self, arguments: Arguments) -> tuple[Any, list[Tensor]] | None:

@@ -8,6 +8,7 @@ import torch
 from nbkit.capture.operators.copies import CallCopies
 from nbkit.capture.operators.elsewhere import OTHER_GENERATORS
 from nbkit.capture.operators.stable.again import Again, Arguments, apart
+from nbkit.capture.operators.stable.beyond import Judge
 from nbkit.capture.operators.stable.bits import Kept, is_trusted
 from nbkit.capture.replay.copies import all_tensors
 
@@ -49,7 +50,10 @@ class ThreadCounts:
                 with torch.inference_mode(is_inference):
                     results = again.tried(arguments)
                 if results is not None:
-                    again.note("threads", [(what, apart(results[1], expected))])
+                    # What an op has written to is not what it read.
+                    is_kept = not again.traits.is_writing and apart(results[1], expected) is not None
+                    far = Judge(again.traits, arguments).told(results[1], expected) if is_kept else ""
+                    again.note("threads", [(what, apart(results[1], expected), far)])
 
 
 @contextmanager
