@@ -30,8 +30,8 @@ class ThreadState:
             self.is_inference = state.pop("inference")
             self.state = {name: value for name, value in state.items() if name != "autocast"}
             self.settings = {name: read() for name, (read, _) in SETTINGS.items()}
-        self.function_modes = _of_others(_get_current_function_mode_stack())
-        self.dispatch_modes = _of_others(_get_current_dispatch_mode_stack())
+        self.function_modes = [mode for mode in _get_current_function_mode_stack() if not _is_own(mode)]
+        self.dispatch_modes = dispatch_modes()
         has_transform = _C._functorch.peek_interpreter_stack() is not None or forward_ad._current_level >= 0
         self.missing = [TRANSFORM] if has_transform else []
 
@@ -41,14 +41,15 @@ class ThreadState:
         before = ThreadState()
         differs = self.is_inference != before.is_inference
         with torch.inference_mode(self.is_inference) if differs else nullcontext():
-            self._set()
+            self.set()
             try:
                 yield
             finally:
-                before._set()
+                before.set()
 
-    def _set(self) -> None:
-        now = ThreadState()  # only what differs: some settings import much of torch
+    def set(self) -> None:
+        """Sets all but inference mode; only what differs: some settings import much of torch."""
+        now = ThreadState()
         with _C.DisableTorchFunction():
             set_state({name: value for name, value in self.state.items() if now.state.get(name) != value})
             for name, (_, write) in SETTINGS.items():
@@ -68,8 +69,9 @@ def _is_own(mode: object) -> bool:
     return type(mode).__module__.startswith("nbkit.")
 
 
-def _of_others(modes: Sequence[Any]) -> list[Any]:
-    return [mode for mode in modes if not _is_own(mode)]
+def dispatch_modes() -> list[Any]:
+    """Returns the dispatch modes that are none of nbkit's, the outermost first."""
+    return [mode for mode in _get_current_dispatch_mode_stack() if not _is_own(mode)]
 
 
 def _are_same(modes: Sequence[Any], others: Sequence[Any]) -> bool:

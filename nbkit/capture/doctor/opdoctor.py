@@ -87,6 +87,7 @@ class opdoctor:  # noqa: N801  a context manager is named like the function it s
         """Yields once per run of the step that is due, and switches the recording on and off around each."""
         yield from self.timing.warm_up()
         for number in range(max(self.repeats, 1)):
+            self.timing.thread.set()
             self.begin_run()
             yield self.warmup + number
             self.end_run()

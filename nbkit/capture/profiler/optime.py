@@ -10,6 +10,7 @@ import torch
 
 from nbkit import units
 from nbkit.capture.calibration import peaks_of_most
+from nbkit.capture.calls.thread_state import ThreadState
 from nbkit.capture.frames.build import machine_text, now_text, versions
 from nbkit.capture.profiler.alternatives import measure
 from nbkit.capture.profiler.kineto import KinetoOptions, check_free, device_to_record, event_overhead_us
@@ -104,6 +105,7 @@ class optime:  # noqa: N801  a context manager is named like the function it sta
         """Yields once per run of the step that is due, and switches the recording on and off around each."""
         yield from self.warm_up()
         for number in range(max(self.repeats, 1)):
+            self.thread.set()
             self.begin_run()
             yield self.warmup + number
             self.end_run()
@@ -111,7 +113,9 @@ class optime:  # noqa: N801  a context manager is named like the function it sta
     def warm_up(self) -> Iterator[int]:
         """Yields once per run of the step before those that are recorded, and measures the last of them."""
         self.is_called_again = True
+        self.thread = ThreadState()  # in which each run begins; as the last one leaves it, it stays
         for number in range(self.warmup):
+            self.thread.set()
             started = perf_counter()
             yield number
             # The first run allocates what later ones reuse.

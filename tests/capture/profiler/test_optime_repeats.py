@@ -102,3 +102,22 @@ def test_a_block_cannot_be_repeated_and_says_how_a_step_can():
         pass
     with pytest.raises(ValueError, match="mine"), nbkit.optime(warmup=2):
         raise ValueError("mine")
+
+
+@pytest.mark.parametrize("verb", [nbkit.optime, nbkit.opdoctor])
+def test_each_run_begins_in_the_state_of_the_thread_in_which_the_first_one_did(verb):
+    seen = []
+
+    def step():
+        seen.append((torch.get_default_dtype(), torch.is_grad_enabled()))
+        torch.set_default_dtype(torch.float64)
+        torch.set_grad_enabled(False)
+        return torch.ones(3) * 2
+
+    try:
+        verb(warmup=1, repeats=2).run(step)
+        assert (torch.get_default_dtype(), torch.is_grad_enabled()) == (torch.float64, False)  # as one run leaves it
+    finally:
+        torch.set_default_dtype(torch.float32)
+        torch.set_grad_enabled(True)
+    assert seen == [(torch.float32, True)] * 3

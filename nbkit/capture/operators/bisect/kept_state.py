@@ -9,6 +9,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from nbkit.capture.calls.thread_state import ThreadState
+from nbkit.capture.watch.reached import GENERATORS, reached
 from nbkit.capture.watch.state import HOLDERS, State
 from nbkit.errors import OptionError
 
@@ -17,13 +19,18 @@ class KeptState:
     """Holds bitwise copies of the state of models, optimizers, tensors and of other objects with a state_dict.
 
     Tensors stay the objects they are: their values and gradients are written back. The generators of Python, numpy and
-    torch are part of it. Raises OptionError for an object that has no state.
+    torch, and those that `step` reaches, are part of it, as is what is set in the thread. Raises OptionError for an
+    object that has no state.
     """
 
-    def __init__(self, state: Any) -> None:
+    def __init__(self, state: Any, step: Any = None) -> None:
         self.others: list[tuple[Any, Any]] = []
-        held: list[Any] = []
+        self.thread = ThreadState()
+        self.reached = reached({"": step, "state": state})
+        held: list[Any] = [*self.reached.generators]
         for value in _flat(state):
+            if isinstance(value, GENERATORS):  # reached already
+                continue
             if isinstance(value, nn.Module):
                 held += value.modules()
             elif isinstance(value, HOLDERS):

@@ -74,8 +74,8 @@ def opbisect(  # noqa: PLR0913  options of a verb, by keyword only
             that is at fault; the step has to call torch.compile itself. A function is given a list of calls (op, call,
             module, phase, source, op_id) and returns a context manager in which these run otherwise.
         state: what the step changes: modules, optimizers, tensors, objects with state_dict() and load_state_dict(), in
-            lists as well. It is put back before each trial and at the end, with the generators of Python, numpy and
-            torch.
+            lists as well. It is put back before each trial and at the end, with what is set in the thread and the
+            generators of Python, numpy and torch, also those that the step reaches.
         order: "local error" tries first what opdiff finds far off in the first run (with "fallback" alone); "call"
             leaves that out.
         ops: look for culprits among ops that fit, as in opfallback; what is left out stays as it is.
@@ -97,7 +97,7 @@ def opbisect(  # noqa: PLR0913  options of a verb, by keyword only
     if order not in ORDERS:
         raise OptionError(f"order={order!r} is not known; {nearest(str(order), ORDERS)}")
     selection = Selection(ops, exclude_ops, modules, exclude_modules)
-    kept = KeptState(state)
+    kept = KeptState(state, step)
     bisection = Bisection(by, order, (selection, phases, calls), name)
     trials = Trials(step, check, kept, bisection.opening)
     try:
@@ -215,7 +215,7 @@ class Bisection:
         return f"The step fails also with {what}, {self._counted(count)}{because}: the cause is not in these."
 
     def _result(self, trace: Trace, trials: Trials, culprits: Sequence[Any], verdict: str) -> Trace:
-        found = [call._asdict() for call in culprits]
+        found, verdict = [call._asdict() for call in culprits], f"{trials.not_put_back()}{verdict}"
         texts = line_texts(trace.frames["lines"])
         findings = (
             culprit_findings(found, trace.ops, texts, self.ran)

@@ -59,7 +59,7 @@ class Trials:
 
     def _tried(self, context: AbstractContextManager[Any]) -> tuple[bool, str | None]:
         try:
-            with context:
+            with self.state.thread.put_back(), context:
                 result = self.step()
         except NbkitError:
             raise
@@ -69,6 +69,12 @@ class Trials:
             return bool(self.check(result)), None
         except AssertionError as error:
             return False, f"the check: {first_line(error)}" if str(error) else None
+
+    def not_put_back(self) -> str:
+        """Returns the sentence on what each trial found otherwise; empty if nothing is known, and of one trial."""
+        what = [*self.state.thread.missing, *self.state.reached.one_way, *self.state.reached.queues]
+        is_said = what and len(self.rows) > 1
+        return f"Each trial is another run: {' and '.join(what)} could not be put back. " if is_said else ""
 
     def progress(self) -> str:
         """Returns what the line of progress says; another thread asks."""

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from nbkit import units
+from nbkit.capture.calls.state import call_state
 from nbkit.capture.operators.copies import CallCopies
 from nbkit.capture.operators.intercept import Intercepted
 from nbkit.capture.operators.stable.batches import Batch, batch_of, changed
@@ -33,6 +34,8 @@ class Again:
     def __init__(self, call: Intercepted, reruns: int, checks: frozenset[str]) -> None:
         self.call, self.traits, self.reruns, self.checks = call, call.traits, reruns, checks
         self.has_gradients = call.has_gradients
+        # As it is set now, when the call runs again after the step; but for the threads, in which it then differs.
+        self.state = {name: value for name, value in call_state().items() if name not in ("threads", "autocast")}
         # What torch's own schema says it does not write to stays as it is.
         self.is_copied = self.traits.changes_arguments or self.traits.func.namespace != "aten"
         self.arguments: Arguments = (call.args, call.kwargs)

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from nbkit import units
+from nbkit.capture.calls.thread_state import dispatch_modes
 from nbkit.capture.diff.random_ops import draws
 from nbkit.capture.frames.selection import Selection
 from nbkit.capture.operators.copies import is_plain
@@ -121,6 +122,8 @@ class StableObserver(Interceptor):
 
     def refuses(self, call: Intercepted) -> str | None:
         """Returns why the call cannot run again."""
+        if dispatch_modes():  # further ones than the recorder's: a call of ours they would see, too
+            return "ops below a dispatch mode of the step's own, which may change what they do"
         for tensor in call.tensors():
             if not is_plain(tensor):
                 return "tensor subclasses"

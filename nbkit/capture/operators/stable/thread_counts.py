@@ -5,6 +5,7 @@ from contextlib import contextmanager
 
 import torch
 
+from nbkit.capture.calls.state import as_recorded
 from nbkit.capture.operators.copies import CallCopies
 from nbkit.capture.operators.elsewhere import OTHER_GENERATORS
 from nbkit.capture.operators.stable.again import Again, Arguments, apart
@@ -46,8 +47,7 @@ class ThreadCounts:
         what = f"with {other} thread{'s' * (other > 1)} in place of {before}"
         with threads(other):
             for again, arguments, expected in waiting:
-                is_inference = any(tensor.is_inference() for tensor in all_tensors(*arguments))
-                with torch.inference_mode(is_inference):
+                with as_recorded(again.state):
                     results = again.tried(arguments)
                 if results is not None:
                     # What an op has written to is not what it read.

@@ -1,5 +1,6 @@
 """Finds planted faults of the simulated device, and says what it cannot find."""
 
+import random
 from collections import Counter
 from contextlib import contextmanager
 
@@ -225,3 +226,27 @@ def test_bad_options_are_refused(options, message):
     given = {"step": lambda: torch.ones(2).exp(), "check": lambda value: False} | options
     with pytest.raises(nbkit.OptionError, match=message):
         nbkit.opbisect(given.pop("step"), given.pop("check"), **given)
+
+
+def test_each_trial_begins_in_the_state_of_the_thread_with_the_same_numbers_of_own_generators():
+    rng, seen = random.Random(1), []
+    first = random.Random(1).random()
+
+    def step():
+        seen.append((torch.get_default_dtype(), torch.is_grad_enabled(), rng.random()))
+        torch.set_default_dtype(torch.float64)
+        torch.set_grad_enabled(False)
+        return torch.ones(2, 2, dtype=torch.float16) @ torch.ones(2, 2, dtype=torch.float16)
+
+    trace = nbkit.opbisect(step, lambda out: False, by="cast")
+    assert seen == [(torch.float32, True, first)] * 2
+    assert (torch.get_default_dtype(), torch.is_grad_enabled(), rng.random()) == seen[0]
+    assert trace.meta["verdict"].startswith("The step fails also with every half-precision op")
+
+
+def test_what_no_trial_finds_as_it_was_is_said_first():
+    batches = (torch.ones(2, 2, dtype=torch.float16) for _ in range(9))
+    trace = nbkit.opbisect(lambda: next(batches) @ next(batches), lambda out: False, by="cast")
+    assert trace.meta["verdict"].startswith(
+        "Each trial is another run: the iterator `batches` could not be put back. The step fails also with"
+    )

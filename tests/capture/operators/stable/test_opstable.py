@@ -6,6 +6,7 @@ from weakref import ref
 import pytest
 import torch
 from torch import nn
+from torch.utils._python_dispatch import TorchDispatchMode
 
 import nbkit
 from nbkit.capture.operators.stable.documented import documented
@@ -306,3 +307,21 @@ def test_calls_alike_are_tried_otherwise_only_a_few_times():
 def test_bad_options_are_refused(options, message):
     with pytest.raises(nbkit.OptionError, match=message):
         nbkit.opstable(**options)
+
+
+class Half(TorchDispatchMode):
+    """Changes what products give, and counts the calls that it sees."""
+
+    seen = 0
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        self.seen += 1
+        return func(*args, **(kwargs or {})) * (0.5 if func is torch.ops.aten.mm.default else 1)
+
+
+def test_ops_below_a_mode_of_the_step_are_not_run_again_and_the_mode_sees_no_more():
+    with Half() as mode, nbkit.opstable() as trace:
+        out = torch.ones(2, 2).mm(torch.ones(2, 2))
+    assert (out.tolist(), mode.seen) == ([[1.0, 1.0], [1.0, 1.0]], 3)
+    assert len(trace.stability) == len(trace.findings) == 0
+    assert next(iter(trace.meta["skipped"])).startswith("not run again: ops below a dispatch mode of the step's own")
