@@ -7,6 +7,7 @@ from weakref import ref
 
 import numpy as np
 import torch
+from torch import Tensor
 from torch.optim import Optimizer
 
 from nbkit.capture.audit.clipping import Clips
@@ -30,9 +31,9 @@ class OptimizerAudit:
         self.steps = 0  # done ones
         self.idle_steps = 0  # those of which no parameter had a gradient
         self.stepped: dict[int, str] = {}  # types of optimizers, by id
-        self.clips = Clips(recording)
+        self.clips = Clips(recording, self._clippable)
         self.draws = RepeatedDraws(recording)
-        self.passes = Passes(recording, lambda: (held.tensor for _, held in self.parameters()))
+        self.passes = Passes(recording, self._tensors)
         self.events = OptimizerEvents(self._isolated, self._met, self._skipped, self.clips.before_scaler_steps)
 
     def install(self) -> None:
@@ -69,6 +70,7 @@ class OptimizerAudit:
         """Notes what this step met: the gradients that it uses, and those of others that were not seen yet."""
         self._know(optimizer)
         groups = groups_of(optimizer)
+        self.clips.before_step(groups)
         used = [one.grad for group in getattr(optimizer, "param_groups", []) for one in group["params"]]
         self.idle_steps += is_done and all(gradient is None for gradient in used)
         for model, held in self.parameters():
@@ -88,6 +90,14 @@ class OptimizerAudit:
     def _know(self, optimizer: Any) -> None:
         if not any(known() is optimizer for known in self.known):
             self.known.append(ref(optimizer))
+
+    def _tensors(self) -> Iterator[Tensor]:
+        return (held.tensor for _, held in self.parameters())
+
+    def _clippable(self) -> Iterator[Tensor]:
+        yield from self._tensors()
+        for optimizer in filter(None, (known() for known in self.known)):
+            yield from (one for group in getattr(optimizer, "param_groups", []) for one in group["params"])
 
     def parameters(self) -> Iterator[tuple[AuditedModel, Held]]:
         """Yields each parameter once, by its first name in the first model that has it."""

@@ -1,7 +1,10 @@
 """Judges what happens to gradients between the backward pass and the step: cleared too early, clipped too early."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
+from nbkit import units
 from nbkit.findings.finding import Finding
 from nbkit.findings.training.facts import Audit, Clip
 from nbkit.findings.training.names import about, by_model, listed_names
@@ -9,6 +12,8 @@ from nbkit.findings.training.names import about, by_model, listed_names
 CLEARED = "Call zero_grad() after optimizer.step(), or before backward(); not between them."
 TOO_EARLY = "Call them in this order: zero_grad(), backward(), optimizer.step()."
 ORDER = "Call backward() first, then clip_grad_norm_, then optimizer.step()."
+USED_UP = "Make a list of it once, such as list(model.parameters()), for the optimizer and for clip_grad_norm_."
+OTHERS = "Give clip_grad_norm_ the parameters that the optimizer updates."
 SCALED = "Call scaler.unscale_(optimizer) between backward() and clip_grad_norm_."
 # In one step alone, gradients may be zero for a reason.
 FEWEST = 2
@@ -74,11 +79,7 @@ def clippings(audit: Audit) -> list[Finding]:
         clips = [clip for clip in audit.clips if clip.source == source]
         has_used = (audit.trained["gradient"] == "finite").any() and audit.steps > audit.idle_steps
         if has_used and len(clips) >= FEWEST and all(clip.norm == 0 for clip in audit.clips):
-            message = (
-                "clip_grad_norm_ clipped nothing: every gradient that it was given was 0, and the optimizer used "
-                "others; it ran before backward(), or was given other parameters"
-            )
-            findings.append(_clipping("early_clipping", clips, message, ORDER))
+            findings.append(_clipping("early_clipping", clips, *_clips_nothing(clips)))
         scaled = [clip for clip in clips if (clip.scale or 1.0) > max(1.0, clip.most)]
         if scaled:
             scale = scaled[0].scale or 1.0
@@ -88,6 +89,18 @@ def clippings(audit: Audit) -> list[Finding]:
             )
             findings.append(_clipping("scaled_clipping", scaled, message, SCALED))
     return findings
+
+
+def _clips_nothing(clips: Sequence[Clip]) -> tuple[str, str]:
+    """Returns why no gradient was clipped though the optimizer used some, and what to do."""
+    given = units.counted(max(clip.given for clip in clips), "parameter")
+    if not any(clip.given for clip in clips):
+        why = "it was given no parameters, as from a generator or filter that was used up before"
+        return f"clip_grad_norm_ clipped nothing: {why}", USED_UP
+    if not any(clip.has_others for clip in clips):
+        return "clip_grad_norm_ clipped nothing: it ran before backward(), when no gradient was there yet", ORDER
+    whose = "without gradients" if any(clip.is_updated for clip in clips) else "that no optimizer updates"
+    return f"clip_grad_norm_ clipped nothing: it was given {given} {whose}, while others had gradients", OTHERS
 
 
 def _clipping(rule: str, clips: list[Clip], message: str, advice: str) -> Finding:

@@ -34,7 +34,11 @@ class Accumulation:
 
 
 class Clip(NamedTuple):
-    """Describes a clipping of gradients by norm; `scale` is the loss scale that they still had, null if unknown."""
+    """Describes a clipping of gradients by norm; `scale` is the loss scale that they still had, null if unknown.
+
+    `given` counts the parameters, `is_updated` says whether an optimizer updates any of them, and `has_others` that
+    the norm was 0 while other parameters had gradients.
+    """
 
     step: int
     norm: float  # of the gradients, before
@@ -42,6 +46,9 @@ class Clip(NamedTuple):
     source: str | None
     source_text: str | None
     scale: float | None = None
+    given: int = 1
+    is_updated: bool = False
+    has_others: bool = False
 
 
 class Pass(NamedTuple):

@@ -355,3 +355,51 @@ def test_dropout_of_fused_attention_in_eval_mode():
     model = Attention().eval()
     for model.rate, expected in ((None, [("dropout_in_eval", "warning")]), (0.0, [])):
         assert findings(lambda i: model(torch.randn(2, 3, 4, 8)), 1) == expected
+
+
+FEW = nn.Linear(2, 2)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (lambda model, used_up: used_up, "it was given no parameters, as from a generator or filter that was used up"),
+        (lambda model, used_up: [], "it was given no parameters"),
+        (
+            lambda model, used_up: [*FEW.parameters()],
+            "it was given 2 parameters that no optimizer updates",
+        ),
+        (
+            lambda model, used_up: [model.unused],
+            "it was given 1 parameter without gradients, while",
+        ),
+    ],
+    ids=["a filter that was used up", "none", "those of another model", "one without a gradient"],
+)
+@pytest.mark.filterwarnings("ignore:.*empty generator")
+def test_what_clip_grad_norm_was_given_is_said(given, message):
+    model = net()
+    model.unused = nn.Parameter(torch.ones(2))
+    used_up = filter(lambda one: one.requires_grad, model.parameters())
+    optimizer = torch.optim.SGD(used_up, 0.1)
+    with nbkit.opaudit() as trace:
+        for _ in range(2):
+            optimizer.zero_grad()
+            F.cross_entropy(model(X), Y).backward()
+            nn.utils.clip_grad_norm_(given(model, used_up), 0.5)
+            optimizer.step()
+    found = trace.findings[trace.findings["rule"] == "early_clipping"]
+    assert [text.startswith(f"clip_grad_norm_ clipped nothing: {message}") for text in found["message"]] == [True]
+    assert not found["advice"].str.contains("backward").any()
+
+
+def test_only_where_no_gradient_was_there_it_says_that_backward_is_to_come_first():
+    with nbkit.opaudit() as trace:
+        step = clipped(["clip", "backward"])
+        for i in range(3):
+            step(i)
+    found = trace.findings[trace.findings["rule"] == "early_clipping"]
+    assert found["message"].tolist() == [
+        "clip_grad_norm_ clipped nothing: it ran before backward(), when no gradient was there yet"
+    ]
+    assert found["advice"].str.startswith("Call backward() first").all()
