@@ -16,7 +16,7 @@ import numpy as np
 
 from nbkit.analysis.align.matches import Match
 from nbkit.analysis.align.relations import Array, relative_error
-from nbkit.analysis.align.side import Side, with_infinities
+from nbkit.analysis.align.side import Side, compared
 from nbkit.numerics.noise_ratio import accumulates_alike
 from nbkit.numerics.precision import PRECISIONS
 
@@ -29,7 +29,6 @@ SENSITIVITY, NARROW_SENSITIVITY = 8.0, 1.0
 NARROW = min(precision.eps for precision in PRECISIONS.values() if not accumulates_alike(precision))
 # So many steps of one region, at most, are rounded once more one by one.
 MOST_STEPS = 24
-HUGEST = 1e4
 SEED = 11
 
 
@@ -71,7 +70,7 @@ def second_look(left: Side, right: Side, given: Mapping[int, Match], found: Mapp
         changed = {one: change(given_value(left, given[one]), eps[one], one) for one in read}
         for number, value in right.execution.recompute(changed, suspects).items():
             local = looked.get(number, found[number])
-            allowed = _allowed(left, given[number], local, with_infinities(value))
+            allowed = _allowed(left, right, given[number], local, value)
             looked[number] = local._replace(allowed=max(local.allowed, allowed))
     for number, local in looked.items():
         if local.eps >= NARROW and _is_suspect(left, given[number], local):
@@ -94,7 +93,7 @@ def _of_steps(left: Side, right: Side, number: int, given: Mapping[int, Match]) 
                 continue
             changed = recompute({one: rounded(inner, side.eps[one], one)}, [end]).get(end)
             if changed is not None:
-                error = relative_error(with_infinities(value), with_infinities(changed))
+                error = relative_error(*(compared(left, right, match, one) for one in (value, changed)))
                 squares += error**2 if np.isfinite(error) else 0.0
     return float(squares**0.5)
 
@@ -110,9 +109,9 @@ def _is_zero(left: Side, match: Match, local: Local) -> bool:
     return is_plain and not given_value(left, match).any()
 
 
-def _allowed(left: Side, match: Match, local: Local, changed: Array) -> float:
+def _allowed(left: Side, right: Side, match: Match, local: Local, changed: Array) -> float:
     """Returns what a right result may be off, if its inputs changed by one rounding give another one."""
-    computed = with_infinities(local.value)
+    computed, changed = (compared(left, right, match, one) for one in (local.value, changed))
     if _is_zero(left, match, local):
         change = _finite_norm(np.subtract(changed, computed))
         return np.inf if _finite_norm(computed) <= SENSITIVITY * change else 0.0
@@ -162,22 +161,29 @@ def _finite_norm(value: Array) -> float:
 
 
 def rounded(value: Any, eps: float, number: int) -> Array:
-    """Returns floating-point values that one rounding has changed; others, and masks, as they are.
+    """Returns floating-point values that one rounding has changed; others as they are.
 
     The signs are those of the result's number, whatever else is changed.
     """
     if not _is_plain(value):
         return np.asarray(value)
     signs = np.random.default_rng([SEED, number]).integers(0, 2, value.shape, dtype=np.int8) * 2 - 1
-    return np.asarray(value + value * (signs * np.asarray(eps, value.dtype)))
+    return _kept_finite(value, value + value * (signs * np.asarray(eps, value.dtype)))
 
 
 def _grown(value: Any, eps: float, number: int) -> Array:
     """Returns floating-point values, each larger by a rounding: what cancels in a sum adds up then."""
     del number
-    return np.asarray(value + np.abs(value) * np.asarray(eps, value.dtype)) if _is_plain(value) else np.asarray(value)
+    if not _is_plain(value):
+        return np.asarray(value)
+    return _kept_finite(value, value + np.abs(value) * np.asarray(eps, value.dtype))
 
 
 def _is_plain(value: Array) -> bool:
-    """Returns whether values are floating-point numbers, and no mask."""
-    return value.dtype.kind == "f" and bool(np.isfinite(value).all()) and np.abs(value).max(initial=0.0) < HUGEST
+    """Returns whether values are finite floating-point numbers."""
+    return value.dtype.kind == "f" and bool(np.isfinite(value).all())
+
+
+def _kept_finite(value: Any, changed: Array) -> Array:
+    """Returns changed values, but where the largest of a dtype, as in masks, would become Inf."""
+    return np.where(np.isfinite(changed), changed, value)

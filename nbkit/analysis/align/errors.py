@@ -10,7 +10,7 @@ from nbkit.analysis.align.allowance import least_allowed, second_look
 from nbkit.analysis.align.allowance import region_of as region_of
 from nbkit.analysis.align.matches import Match, Matches
 from nbkit.analysis.align.relations import Array, Relation, in_order, relative_error
-from nbkit.analysis.align.side import Side, with_infinities
+from nbkit.analysis.align.side import Side, compared, values_of
 from nbkit.numerics.blocks import same_bits
 from nbkit.numerics.pairs import Columns, Pair, measured_pairs
 from nbkit.numerics.precision import Precision, precision_of
@@ -37,7 +37,7 @@ def _error(left: Side, right: Side, first: int, second: int, relation: Relation)
     """Measures a pair once: the left side keeps its errors with the other one."""
     key = key_of(left, right, first, second, relation)
     if key not in left.errors:
-        values = left.value(first), right.value(second)
+        values = values_of(left, right, first, second)
         is_known = values[0] is not None and values[1] is not None
         left.errors[key] = relative_error(*relation.views(*values)) if is_known else None  # type: ignore[arg-type]
     return left.errors[key]
@@ -70,7 +70,7 @@ def metrics_of(left: Side, right: Side, matches: Sequence[Match]) -> list[Column
 
 def _pair(left: Side, right: Side, match: Match) -> Pair | None:
     """Returns what is measured of a match; null where that is not known, or numbers are compared with integers."""
-    values = left.value(match.left), right.value(match.right)
+    values = values_of(left, right, match.left, match.right)
     if values[0] is None or values[1] is None or match.relation is None or not values[0].size:
         return None
     precisions = [precision_of(side.results[one].dtype) for side, one in ((left, match.left), (right, match.right))]
@@ -156,14 +156,14 @@ class LocalErrors:
         steps += sum(one not in lefts for one in region_of(left, match.left, lefts))
         once = "backward" not in (left.results[match.left].phase, right.results[number].phase)
         allowed = least_allowed(eps, len(region) - 1, steps + 1, once=once)
-        own, expected = right.execution.value(number), left.value(match.left)
+        own, expected = right.execution.value(number), values_of(left, right, match.left, number)[0]
         assert expected is not None and match.relation is not None
         if own is not None and own.shape == value.shape and same_bits(value, own):
             value = own
             error = error_of(left, right, match)
             assert error is not None
         else:
-            error = relative_error(*match.relation.views(expected, with_infinities(value)))
+            error = relative_error(*match.relation.views(expected, compared(left, right, match, value)))
         read = tuple(one for one in region if one in given and one != number)
         return Local(value, error, allowed, read, eps if once else 0.0)
 

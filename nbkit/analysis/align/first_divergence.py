@@ -153,7 +153,7 @@ def _kind_of_values(alignment: Alignment, event: Event) -> Kind | None:
     left, right, match = alignment.left, alignment.right, event.match
     if match is None:
         return None
-    values = left.value(match.left), right.value(match.right)
+    values = values_of(left, right, match.left, match.right)
     if values[0] is None or values[1] is None or match.relation is None:
         return None
     local = alignment.local.get(match.right)

@@ -7,7 +7,8 @@ from math import prod
 import numpy as np
 import numpy.typing as npt
 
-from nbkit.graphs.canonical_ops import PASSING, UNINITIALISED, op_kind
+from nbkit.analysis.align.matches import Match
+from nbkit.graphs.canonical_ops import ARITHMETIC, PASSING, UNINITIALISED, op_kind
 from nbkit.numerics.blocks import BLOCK
 from nbkit.numerics.precision import precision_of
 from nbkit.trace.executions.execution import Array, Execution, Result
@@ -17,8 +18,14 @@ Floats = npt.NDArray[np.float64]
 # A tensor of so few different values says nothing about which one it is.
 FEW_VALUES = 2
 FEW_ELEMENTS = 2
-# Numbers from here on, and so many times the median, stand for minus infinity in masks.
+# Numbers from here down, and so many times the median, stand for minus infinity in masks.
 HUGE = 5_000.0
+# Where masks end: what they give there is zero.
+MASKED_IN = frozenset({"softmax", "log_softmax", "attention", "exp"})
+# What is done to a mask, and to scores with it, on the way there.
+ON_THE_WAY = PASSING | ARITHMETIC | frozenset(
+    "where slice split concat pad embedding triangle constant maximum minimum amax reducemax clamp clip".split()
+)  # fmt: skip
 
 
 # Nobody knows what is in results of these without values: memory that is not written to, a workspace of a kernel.
@@ -35,8 +42,8 @@ def _differ(known: Features) -> bool:
 
 
 def with_infinities(value: Array) -> Array:
-    """Returns floating-point values with those that are huge, and huge beside the median of the others, made Inf."""
-    if value.dtype.kind != "f" or not value.size or max(-value.min(), value.max()) < HUGE:
+    """Returns a mask or masked scores with minus Inf for what is huge, and huge beside the median of the others."""
+    if value.dtype.kind != "f" or not value.size or not value.min() <= -HUGE:
         return value
     huge = small = ones = 0
     flat = np.ascontiguousarray(value).reshape(-1)
@@ -53,8 +60,7 @@ def with_infinities(value: Array) -> Array:
     flat = found.reshape(-1)
     for start in range(0, len(flat), BLOCK):
         block = flat[start : start + BLOCK]
-        is_huge = np.abs(block) >= least
-        block[is_huge] = np.copysign(np.asarray(np.inf, value.dtype), block[is_huge])
+        block[block <= -least] = -np.inf
     return found
 
 
@@ -62,6 +68,17 @@ def _median(value: Array, below: float) -> float:
     """Returns the median of the sizes that are less than a number."""
     size = np.abs(value)
     return float(np.median(size[size < below].astype(np.float64)))
+
+
+def values_of(left: "Side", right: "Side", first: int, second: int) -> tuple[Array | None, Array | None]:
+    """Returns the values of a pair as they are compared: what is a mask on one side is one on the other."""
+    is_mask = left.masks_out[first] or right.masks_out[second]
+    return left.value(first, is_mask), right.value(second, is_mask)
+
+
+def compared(left: "Side", right: "Side", match: Match, value: Array) -> Array:
+    """Returns values that were computed for a pair as they are compared."""
+    return with_infinities(value) if left.masks_out[match.left] or right.masks_out[match.right] else value
 
 
 @dataclass(frozen=True)
@@ -184,18 +201,39 @@ class Side:
             assert known is not None
             size = int(self.numel[number])  # of complex elements, where features count two for each
             # Beside what is masked, the features of scores do not show the other elements.
-            first = self.execution.values.first(number) if max(-known.min, known.max) >= HUGE else None
+            first = self.execution.values.first(number) if known.min <= -HUGE else None
             same = size, known.rms, known.nan_count, known.inf_count, known.projections, first
             groups.setdefault(same, []).append(number)
         return list(groups.values())
 
-    def value(self, number: int) -> Array | None:
-        """Returns the values of a result as they are compared: what is out of all proportion, as in masks, is Inf.
+    @cached_property
+    def masks_out(self) -> list[bool]:
+        """Returns whether huge numbers of a result stand for minus Inf: all that it is made into ends in a softmax.
+
+        Such are masks, what they are made of, and masked scores; of attention its mask, but not queries and keys.
+        """
+        found = [False] * len(self)
+        for number in reversed(range(len(found))):
+            readers = [one for one in self.execution.readers[number] if self.leads_to_outputs[one]]
+            found[number] = bool(readers) and all(
+                (self.does[one] in ON_THE_WAY and found[one])
+                or (self.does[one] in MASKED_IN and number not in self._activations(one))
+                for one in readers
+            )
+        return found
+
+    def _activations(self, number: int) -> tuple[int, ...]:
+        """Returns the queries, keys and values that attention reads."""
+        return self.results[number].sources[:3] if self.does[number] == "attention" else ()
+
+    def value(self, number: int, is_mask: bool | None = None) -> Array | None:
+        """Returns the values of a result as they are compared: in masks what is out of all proportion is Inf.
 
         Added to scores, the smallest number of a dtype or -10,000 would drown every difference of the others.
         """
         value, known = self.execution.value(number), self.results[number].features
-        if value is None or known is None or max(-known.min, known.max) < HUGE:
+        is_mask = self.masks_out[number] if is_mask is None else is_mask
+        if value is None or known is None or not is_mask or known.min > -HUGE:
             return value
         first = self.execution.values.first(number)
         if first not in self._values:

@@ -9,7 +9,7 @@ import numpy.typing as npt
 from nbkit.analysis.align.errors import error_in_order
 from nbkit.analysis.align.matches import Match, Matches
 from nbkit.analysis.align.relations import Array, Relation, in_order, permutation_of, relative_error
-from nbkit.analysis.align.side import Side
+from nbkit.analysis.align.side import Side, values_of
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -243,7 +243,7 @@ def _nearer(straight: Relation, turned: Relation | None, left: Array, right: Arr
 
 
 def _permuted(left: Side, right: Side, first: int, second: int, tolerance: float) -> Relation | None:
-    values = left.value(first), right.value(second)
+    values = values_of(left, right, first, second)
     shapes = left.results[first].shape, right.results[second].shape
     if values[0] is not None and values[1] is not None:
         return _nearer(in_order(*shapes), permutation_of(values[0], values[1], tolerance), values[0], values[1])
