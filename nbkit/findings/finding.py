@@ -16,6 +16,8 @@ from nbkit.schema.message import message_values
 Severity = Literal["error", "warning", "hint"]
 # A hint is no fault, and ends no command with a status of its own.
 WRONG: tuple[Severity, ...] = ("error", "warning")
+# Of an alignment, whose first sentence it is.
+DIVERGENCE = "divergence"
 PLACE = ("op", "module", "phase", "source")
 
 

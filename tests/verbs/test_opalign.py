@@ -7,6 +7,7 @@ import pytest
 import torch
 
 import nbkit
+from nbkit.command_line.main import main
 from nbkit.errors import NbkitError, OptionError
 from nbkit.views.statements.alignment import alignment_tone
 
@@ -214,3 +215,22 @@ def test_an_exported_onnx_model_has_no_backward_pass():
 def test_neither_side_has_a_result():
     with pytest.raises(OptionError, match="a side of opalign is a model"):
         nbkit.opalign(1, 2)
+
+
+def test_a_divergence_is_a_finding_for_all_that_ask_for_findings(tmp_path, capsys):
+    other = copy.deepcopy(model())
+    other[1] = torch.nn.GELU(approximate="tanh")
+    differing, same = (nbkit.opalign(model(), right, inputs=[X]) for right in (other, model()))
+    found = differing.findings.iloc[0]
+    assert (len(differing.findings), found["rule"], found["severity"], found["module"]) == (
+        1,
+        "divergence",
+        "error",
+        "1",
+    )
+    assert found["op"] == "aten.gelu.default" and found["message"].startswith("gelu: ")
+    assert differing.brief().startswith("First difference: ") and "findings" not in same.frames
+    for trace, status in ((differing, 1), (same, 0)):
+        trace.save(tmp_path / str(status))
+        assert main(["load", str(tmp_path / str(status)), "--fail-on-findings"]) == status
+    capsys.readouterr()

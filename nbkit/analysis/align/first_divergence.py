@@ -14,7 +14,7 @@ from nbkit.analysis.align.kinds.products import reduced_product
 from nbkit.analysis.align.kinds.read import kind_of_read
 from nbkit.analysis.align.kinds.rerun import computing, is_same, other_operands
 from nbkit.analysis.align.region import Kind, Piece, Region
-from nbkit.analysis.align.side import Side
+from nbkit.analysis.align.side import Side, values_of
 
 # Agreed values around a beginning that a kind may need, at most.
 MOST_AGREED = 40

@@ -13,6 +13,7 @@ from nbkit.analysis.align.first_divergence import first_divergence
 from nbkit.analysis.align.frames import frames_of
 from nbkit.analysis.align.traces.two_traces import aligned
 from nbkit.errors import NbkitError, OptionError, nearest
+from nbkit.findings.finding import DIVERGENCE, Finding, findings_frame
 from nbkit.progress import Progress
 from nbkit.trace.executions.arrays import read_arrays
 from nbkit.trace.executions.execution import Execution
@@ -30,6 +31,10 @@ from nbkit.views.alignment_view import ALIGNMENT_VIEW
 from nbkit.views.report.opreport import opreport
 
 VERB = "opalign"
+ADVICE = (
+    "Look at the named ops and lines of both sides: what they read agrees, or differs by what the finding says. "
+    "trace.alignment has the pairs before and after it."
+)
 # So many outputs of one side alone are named.
 MOST_NAMES = 4
 
@@ -122,6 +127,7 @@ def aligned_trace(left: Execution, right: Execution, *, name: str | None = None)
             if first[side] is not None:
                 first[side]["result_id"] += moved
         first["right_id"] = None if first["right_id"] is None else first["right_id"] + shift
+        frames["findings"] = findings_frame([_finding(first)])
     failures = [
         f"the {side} one ended early: {run.error}" for side, run in (("left", left), ("right", right)) if run.error
     ]
@@ -144,6 +150,25 @@ def aligned_trace(left: Execution, right: Execution, *, name: str | None = None)
         "notes": [*_notes("left", left, extra[0]), *_notes("right", right, extra[1]), *failures],
     }
     return Trace(frames, meta)
+
+
+def _finding(first: dict[str, Any]) -> Finding:
+    """Returns a first divergence as a finding, so that whatever asks a trace for findings sees it."""
+    left, right = first["left"] or {}, first["right"] or {}
+    place = left or right
+    state = place["name"] if place["kind"] in ("parameter", "buffer") else None
+    names = {side: about.get("name") for side, about in (("left", left), ("right", right))}
+    return Finding(
+        rule=DIVERGENCE,
+        severity="error",
+        message=f"{place['name']}: {first['message']}",
+        advice=ADVICE,
+        op=place["op"],
+        parameter=state,
+        module=place["module"],
+        source=place["source"],
+        evidence={**names, "kind": first["kind"], "error": first["error"], "alignment_row": first["row"]},
+    )
 
 
 def _row_of(rows: Any, first: dict[str, Any], shift: int) -> int | None:

@@ -8,7 +8,7 @@ import pandas as pd
 
 from nbkit import units
 from nbkit.findings.causes import FOLLOWS, SAME_OP, causes_of, read_evidence
-from nbkit.findings.finding import calls_of
+from nbkit.findings.finding import DIVERGENCE, calls_of
 from nbkit.schema import FINDINGS, OPS
 from nbkit.schema.findings import ANOTHER_RUN, SEVERITIES
 from nbkit.trace.trace import Trace
@@ -39,7 +39,8 @@ class Entry:
 
 def entries(trace: Trace) -> list[Entry]:
     """Returns the causes among the findings of a trace, the worst first, each with what follows from it."""
-    findings = FINDINGS.check(trace.frames.get("findings", FINDINGS.frame())).reset_index(drop=True)
+    findings = FINDINGS.check(trace.frames.get("findings", FINDINGS.frame()))
+    findings = findings[findings["rule"] != DIVERGENCE].reset_index(drop=True)  # the verdict of its trace says it
     if findings.empty:
         return []
     with_step = has_steps(trace)
