@@ -1,5 +1,6 @@
 """Says in words where two executions first diverge: the place on both sides, the error there and before, the kind."""
 
+from collections.abc import Container
 from typing import Any
 
 import numpy as np
@@ -85,6 +86,29 @@ def _places(alignment: Alignment, event: Event, kind: Kind | None) -> list[dict[
     return places
 
 
+def shards(alignment: Alignment, readers: Container[int] | None = None) -> list[str]:
+    """Returns a sentence for each parameter and buffer that one side holds a part of; of those that some results read.
+
+    So it is where one process of several holds a shard.
+    """
+    found = []
+    for match in alignment.matches.all:
+        ours, theirs = alignment.left.results[match.left], alignment.right.results[match.right]
+        if match.part is None or ours.kind not in ("parameter", "buffer") or ours.name != theirs.name:
+            continue
+        is_read = readers is None or any(
+            one in readers or any(further in readers for further in side.execution.readers[one])
+            for side, number in ((alignment.left, match.left), (alignment.right, match.right))
+            for one in side.execution.readers[number]
+        )
+        if is_read:
+            sides = [("right", theirs, ours), ("left", ours, theirs)]
+            side, part, whole = sides[match.part != "slice"]
+            shapes = [list(one.shape) for one in (part, whole)]
+            found.append(f"the {side} side holds a shard of {ours.name}, {shapes[0]} of {shapes[1]}")
+    return found
+
+
 def _what(alignment: Alignment, event: Event, kind: Kind | None) -> str:
     """Returns what begins at a pair of ops: what it reads is the same if all of it was compared, integers included."""
     match = event.match
@@ -94,6 +118,8 @@ def _what(alignment: Alignment, event: Event, kind: Kind | None) -> str:
     if event.unknown:
         ops = f"any of the {event.unknown} ops" if event.unknown > 1 else "the op"
         return f"it gives something else, which may begin here or at {ops} before it whose values were not kept"
+    if held := shards(alignment, {*event.left, *event.right}):
+        return f"{held[0]}: it gives something else than the whole"
     read = [_inputs(side, inside) for side, inside in ((alignment.left, event.left), (alignment.right, event.right))]
     ends = computing(alignment.left, match.left), computing(alignment.right, match.right)
     others = other_operands(alignment, *ends)

@@ -20,6 +20,7 @@ from nbkit.capture.frames.module_rows import NamedTensor, named_tensors
 from nbkit.capture.frames.tensor_rows import dtype_text
 from nbkit.capture.raw.arguments import describer
 from nbkit.capture.raw.recording import Recording
+from nbkit.capture.raw.shards import local_shard
 from nbkit.capture.recorder.observer import Frames, Meta, Observer
 from nbkit.capture.recorder.op_forms import is_hidden
 from nbkit.capture.replay.copies import tensors_in
@@ -150,7 +151,7 @@ class ExecutionObserver(Observer):
             "op",
             name,
             dtype_text(tensor.dtype),
-            tuple(tensor.shape),
+            tuple(local_shard(tensor).shape),
             call.number,
             position,
             call.sources,
@@ -166,7 +167,7 @@ class ExecutionObserver(Observer):
     def add_outside(self, tensor: Tensor, kind: str = "constant", name: str | None = None) -> int:
         """Adds a tensor that no op has made."""
         name = self._name("constant") if name is None else name
-        result = Result(-1, kind, name, dtype_text(tensor.dtype), tuple(tensor.shape))
+        result = Result(-1, kind, name, dtype_text(tensor.dtype), tuple(local_shard(tensor).shape))
         added = self.collector.add(result, array_of(tensor))
         if tensor.requires_grad and tensor.is_leaf:
             self.leaves[added] = tensor

@@ -9,7 +9,7 @@ from typing import Any
 from nbkit import units
 from nbkit.analysis.align.alone.outputs import unpaired_outputs
 from nbkit.analysis.align.doubts import doubts, not_known, one_sided
-from nbkit.analysis.align.first_divergence import first_divergence
+from nbkit.analysis.align.first_divergence import first_divergence, shards
 from nbkit.analysis.align.frames import frames_of
 from nbkit.analysis.align.traces.two_traces import aligned
 from nbkit.errors import NbkitError, OptionError, nearest
@@ -117,6 +117,7 @@ def aligned_trace(left: Execution, right: Execution, *, name: str | None = None)
         left, right = alignment.left.execution, alignment.right.execution
         frames = frames_of(alignment)
         first = first_divergence(alignment)
+        held = shards(alignment)
         extra = unpaired_outputs(alignment.left, alignment.right, alignment.matches)
     rows = frames["alignment"]
     counts = rows["mark"].value_counts()
@@ -147,7 +148,7 @@ def aligned_trace(left: Execution, right: Execution, *, name: str | None = None)
         "not_known": not_known(alignment),
         "doubts": [] if alignment.events else [*doubts(alignment)],
         "one_sided": None if alignment.events else one_sided(alignment),
-        "notes": [*_notes("left", left, extra[0]), *_notes("right", right, extra[1]), *failures],
+        "notes": [*_notes("left", left, extra[0]), *_notes("right", right, extra[1]), *_shard_notes(held), *failures],
     }
     return Trace(frames, meta)
 
@@ -197,6 +198,11 @@ def _notes(side: str, run: Execution, extra: Collection[int]) -> list[str]:
     more = f"{', '.join(alone[:MOST_NAMES])}{', ...' if len(alone) > MOST_NAMES else ''}"
     returned = [f"the other side does not return {more}, so that nothing was compared with it"] if alone else []
     return [f"{side}: {note}" for note in (*run.notes, *(kept if left_out else []), *returned)]
+
+
+def _shard_notes(held: Sequence[str]) -> list[str]:
+    more = f"; so it is with {units.count(len(held) - 1)} more" if len(held) > 1 else ""
+    return [f"{held[0]}{more}: it was compared with that part of the other side"] if held else []
 
 
 def _add_line_options(holder: OptionHolder) -> None:
