@@ -24,6 +24,7 @@ from nbkit.analysis.align.matching.given import match_given
 from nbkit.analysis.align.matching.neutral import neutral_matches
 from nbkit.analysis.align.returned import match_returned, mistaken_outputs, output_events, told, with_returned
 from nbkit.analysis.align.side import Side
+from nbkit.analysis.align.spoiled import spoiled_events
 from nbkit.analysis.align.state import state_of
 from nbkit.trace.executions.execution import Execution
 
@@ -96,13 +97,14 @@ def align(left: Execution, right: Execution) -> Alignment:
     matches.replace(blank_agree(*sides, matches))
     state = state_of(*sides, matches, differs, measured)
     local = measured.of(matches, differs, state.harmless)
-    begins = tuple(events(*sides, matches, differs, local, state.differing))
+    begins = events(*sides, matches, differs, local, state.differing)
     if not begins:
         matches.replace(_rounded_alone(matches, local))
-        begins = tuple(output_events(*sides, matches))
-    begins = tuple(told(*sides, event) for event in begins)
+    begins = [*spoiled_events(*sides, matches, differs, begins), *begins]
+    begins = begins or output_events(*sides, matches)
+    ordered = tuple(told(*sides, event) for event in sorted(begins, key=lambda event: event.order))
     errors = tuple(error_of(*sides, match) for match in matches.all)
-    return Alignment(*sides, matches, tolerance, differs, errors, local, begins)
+    return Alignment(*sides, matches, tolerance, differs, errors, local, ordered)
 
 
 def _mistaken(right: Side, matches: Matches, differs: tuple[set[int], set[int]], measured: LocalErrors) -> list[Match]:

@@ -36,8 +36,8 @@ def first_divergence(alignment: Alignment) -> dict[str, Any] | None:
     if not alignment.events:
         return None
     event = alignment.events[0]
-    is_of_call = event.match is not None and not (event.left and event.right)
-    kind = None if event.unknown or is_of_call else kind_of_event(alignment, event)
+    is_told = event.message is not None and alignment.left.execution.origin != "trace"
+    kind = None if event.unknown or is_told else kind_of_event(alignment, event)
     error = alignment.error_of(event.match) if event.match else None
     local = alignment.local.get(event.match.right) if event.match else None
     before = error_before(alignment, event)
