@@ -19,6 +19,7 @@ KINDS = {
     "shadow_output": "output",
     "constant": "constant",
 }
+BACKEND = re.compile(r"backend:(\w+)")
 CODE_LINE = re.compile(r'\s{0,40}File "([^"]{1,1000})", line (\d{1,9})')
 OWN_CODE = re.compile(r"[/\\]paddle[/\\]|[/\\]site-packages[/\\]")
 
@@ -97,7 +98,8 @@ class BlockGraph:
             op=operation.type if kind == "op" else None,
             phase=when,
             inserted=inserted(operation, when),
-            device=operation.attributes.get("op_device") or None,
+            device=_device(operation),
+            module=_module(operation.attributes.get("struct_name")),
             source=_source(operation.attributes.get("op_callstack")),
             line=operation.line,
             attributes={**facts, **self._attributes(operation)},
@@ -168,6 +170,17 @@ class BlockGraph:
             writes=self._writes[name],
             attributes=_facts(variable),
         )
+
+
+def _device(operation: Operation) -> str | None:
+    """Returns where the operation runs, which an attribute or its kernel's key says."""
+    backend = BACKEND.search(str(operation.attributes.get("kernel_key")))
+    return operation.attributes.get("op_device") or (backend[1].lower() if backend else None)
+
+
+def _module(path: Any) -> str | None:
+    """Returns the path of the layer that an operation is of: `/net/linear/` as net.linear."""
+    return path.strip("/").replace("/", ".") or None if isinstance(path, str) else None
 
 
 def _around(program: Program, block: Block) -> list[Block]:

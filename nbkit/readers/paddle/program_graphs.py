@@ -7,6 +7,9 @@ from nbkit.readers.paddle.communication import Meshes, collective, is_communicat
 from nbkit.readers.paddle.graph import BlockGraph
 from nbkit.readers.paddle.records import Block, Program
 
+# Paddle prints floats with six digits.
+DIGITS = 6
+
 
 class ProgramGraphs:
     """Holds rows of the programs that were added; `form` is that of the first, `is_whole` of them all."""
@@ -15,6 +18,7 @@ class ProgramGraphs:
         self.rows = GraphRows()
         self.form: str | None = None
         self.is_whole = False
+        self.rounded: float | None = None  # a constant that seems to be
         self._number = 0
         self._meshes = Meshes()
         self._blocks: list[dict[str, Any]] = []
@@ -39,6 +43,7 @@ class ProgramGraphs:
         counts = {"operations": len(block.operations), "variables": len(block.variables)}
         self._blocks.append({"graph": graph.graph, "rank": program.rank, "line": block.line, **links, **counts})
         for index, operation in enumerate(block.operations):
+            self.rounded = self.rounded or _rounded(operation.attributes)
             if is_communication(operation.bare_type):
                 row = {"node_id": graph.nodes[index], "operation": operation.type}
                 self._communication.append({**row, **collective(operation)})
@@ -51,3 +56,12 @@ class ProgramGraphs:
             "parallelism": self._meshes.parallelism(),
             "sharding": self._sharding,
         }
+
+
+def _rounded(attributes: dict[str, Any]) -> float | None:
+    """Returns a number among the attributes that has as many digits as Paddle prints, so that it may go on."""
+    numbers = (value for value in attributes.values() if isinstance(value, float))
+    return next(
+        (value for value in numbers if len(f"{value:.9e}".partition("e")[0].rstrip("0")) == DIGITS + 1 + (value < 0)),
+        None,
+    )

@@ -33,10 +33,16 @@ def read_paddle_program(path: Path) -> Trace:
         "complete": graphs.is_whole and not lines.damage,
         "error": None,
         "skipped_lines": skipped.rows,
-        "notes": _notes(lines, skipped),
+        "notes": [*_notes(lines, skipped), *_rounding(graphs)],
         "paddle": graphs.facts(),
     }
     return Trace(graphs.rows.frames(), meta)
+
+
+def _rounding(graphs: ProgramGraphs) -> list[str]:
+    if graphs.rounded is None or not str(graphs.form).startswith("PIR"):
+        return []
+    return [f"Paddle prints constants with six digits: {graphs.rounded:g} and others may be rounded."]
 
 
 def _notes(lines: TextLines, skipped: SkippedLines) -> list[str]:

@@ -83,7 +83,7 @@ class AnyReader:
             self._current.line(number, text)
         if len(self._programs) > 1:
             self._end()
-        self._brace = (number, text) if text.rstrip().endswith("{") else None
+        self._brace = (number, text) if pir.opens(text) else None
 
     def close(self) -> None:
         """Takes note that the file has ended."""

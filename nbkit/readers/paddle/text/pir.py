@@ -10,12 +10,18 @@ from nbkit.readers.skipped_lines import SkippedLines
 
 ARGUMENT = re.compile(r"%\w{1,40}")
 REGIONS = "regions"
+BRACE = re.compile(r"([^\n{]*)\{\s*+(?://.*)?")
 JUNK = "stands before an operation, which was read without it"
 
 
 def begins(text: str) -> bool:
     """Returns whether the line holds an operation of such a text."""
     return ") = " in text and pir_operations.START.search(text) is not None
+
+
+def opens(text: str) -> re.Match[str] | None:
+    """Returns a match, with what stands before it, where a brace ends the line, or a comment behind one does."""
+    return BRACE.fullmatch(text)
 
 
 class PirReader:
@@ -29,6 +35,7 @@ class PirReader:
         # The open blocks, each with the operation that holds it, and the last operation of each.
         self._open: list[tuple[Block, Operation | None]] = []
         self._last: Operation | None = None
+        self._has_brace = True
         # A brace that opens a program, if an operation follows: its line and what stands before it.
         self._brace: tuple[int, str] | None = None
 
@@ -45,8 +52,8 @@ class PirReader:
             return
         if read := pir_operations.parse(text):
             self._operation(number, read)
-        elif not self._open and stripped.endswith("{"):
-            self._brace = number, text.rstrip().removesuffix("{")
+        elif not self._open and (brace := opens(text)):
+            self._brace = number, brace[1]
         elif stripped.startswith("}"):
             self._end(number, stripped)
         elif stripped == "{":
@@ -63,6 +70,7 @@ class PirReader:
     def _begin(self, number: int, before: str) -> None:
         """Begins a program; without a brace what follows the end of one belongs to it still."""
         if self._program is None or self._brace:
+            self._has_brace = self._brace is not None
             line, before = self._brace or (number, before)
             self._prefix.learn(before)
             self._program = Program(form="PIR", blocks={0: Block(0, line=line)})
@@ -70,7 +78,15 @@ class PirReader:
         self._open = [(self._program.blocks[0], None)]
         self._last = self._brace = None
 
+    def _is_next_program(self, read: pir_operations.Line) -> bool:
+        """Returns whether a result has the name of one before, in a program without braces, as a log has it."""
+        if self._has_brace or len(self._open) != 1:
+            return False
+        return any(variable.name in self._open[0][0].variables for variable in read.results)
+
     def _operation(self, number: int, read: pir_operations.Line) -> None:
+        if self._is_next_program(read):
+            self.close()
         if not self._open:
             self._begin(number, read.before)
         elif read.before.strip():

@@ -7,7 +7,8 @@ from typing import Any
 from nbkit.readers.paddle.records import Operation, Slots, Variable
 from nbkit.readers.paddle.text import pir_text
 
-START = re.compile(r'\(([^()=]*)\) = ("?)([A-Za-z_]\w*(?:\.\w+)+)("?)')
+# The kernel dialect, which is what Paddle runs and logs, names kernels: "matmul(phi_kernel)".
+START = re.compile(r'\(((?:\s*+%[^()=]*+)?)\) = ("?)([A-Za-z_]\w*+(?:(?:\.\w++)*+\(\w+_kernel\)|(?:\.\w++)++))("?)')
 NUMBER = re.compile(r" ?\[id:(\d{1,18})\]")
 ARROW = "->"
 # What these operations stand for in a graph, and the attribute that names it.
@@ -42,6 +43,9 @@ def parse(text: str) -> Line | None:
     rest = text[position:].strip()
     has_region = rest.endswith("{")
     types = _fill(operation, rest.removesuffix("{").rstrip() if has_region else rest)
+    if operation.type.endswith(")"):
+        op = operation.attributes.get("op_name")
+        operation.type = op if isinstance(op, str) else f"pd_op.{operation.type.partition('(')[0]}"
     _name(operation)
     results = _results(operation, names, types)
     return Line(operation, results, text[: match.start()], has_region)

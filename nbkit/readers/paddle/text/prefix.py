@@ -4,6 +4,8 @@ import re
 
 DIGITS = re.compile(r"\d+")
 LONGEST = 200
+# What Paddle's own log (glog) puts there: level and date, time, thread, file and line.
+GLOG = re.compile(r"[IWEF]\d{4,8} \d\d:\d\d:\d\d\.\d+ +\d+ [\w./-]{1,100}:\d+\] ?")
 
 
 class Prefix:
@@ -22,6 +24,8 @@ class Prefix:
 
     def strip(self, line: str) -> str:
         """Returns the line without the prefix; the line itself where it does not begin with it."""
+        if match := GLOG.match(line):
+            return line[match.end() :]
         if self._pattern and (match := self._pattern.match(line)):
             return line[match.end() :]
         return line
