@@ -73,7 +73,7 @@ class Choosing(Replacing):
         self.mode.skipped.pop(NOT_CHOSEN, None)
         super().frames(trace, ops, op_ids)
         if self.chosen is None:  # what did not run elsewhere cannot be chosen
-            ran = {seen for seen, _, _ in self.rows}
+            ran = {seen for seen, *_ in self.rows}
             self.could = [(seen, key) for seen, key in self.could if seen in ran]
         ids = self.op_ids([seen for seen, _ in self.could], op_ids).tolist()
         places = [ops[name].array.take(np.maximum(ids, 0)) for name in ("module", "phase", "source")] if ids else [()]
