@@ -13,7 +13,7 @@ BEFORE = """{
 AFTER = f"""{{ // Kernel Dialect
     (%0) = "builtin.parameter" () {{parameter_name:"w",persistable:[true]}} : () -> gpu_tensor<8x16xf32>
     (%1) = "data(phi_kernel)" () {{{KEY},kernel_name:"data",name:"x",op_name:"pd_op.data"}} : () -> cpu_tensor<4x8xf32>
-    (%2) = "shadow_feed(phi_kernel)" (%1) {{{KEY},kernel_name:"shadow_feed"}} : (cpu_tensor<4x8xf32>) -> gpu_tensor<4x8xf32>
+    (%2) = "shadow_feed(phi_kernel)" (%1) {{{KEY}}} : (cpu_tensor<4x8xf32>) -> gpu_tensor<4x8xf32>
     (%3) = "matmul(phi_kernel)" (%2, %0) {{{KEY},op_name:"pd_op.matmul"}} : (a<1>, b<1>) -> gpu_tensor<4x16xf16>
 }}
 """
@@ -51,7 +51,7 @@ def test_the_layer_is_the_module_and_constants_of_six_digits_are_told(tmp_path):
 
 
 def test_lines_of_a_log_are_read_and_other_lines_make_no_op(tmp_path):
-    lines = [line for line in AFTER.splitlines()[1:-1] for _ in range(1)]
+    lines = AFTER.splitlines()[1:-1]
     text = "".join(LOG.format(n=n, line=line) for n, line in enumerate(lines))
     other = LOG.format(n=9, line="Value   : (   [0x81e4bf0]) = pd_op.data()")
     trace = loaded(tmp_path, text + other + text)
