@@ -1,9 +1,10 @@
 """Makes columns of the events and blocks of a snapshot, which are dicts in lists."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import compress, repeat
-from operator import itemgetter, methodcaller
+from operator import index, itemgetter, methodcaller
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,9 @@ ACTIONS = {
 }
 # Their sizes added up must fit 64 bits.
 MOST_BYTES = float(1 << 62)
+HIGHEST = (1 << 63) - 1
+# What else torch records, of which no frame has rows.
+OTHER_ACTIONS = frozenset(("snapshot", "workspace_snapshot", "user_defined"))
 
 
 class SnapshotError(Exception):
@@ -75,12 +79,12 @@ def events_of(traces: Sequence[Sequence[Item]]) -> Events:
     items = [event for events, keep in zip(traces, kept, strict=True) for event in compress(events, keep.tolist())]
     kind = np.concatenate([np.zeros(0, np.int8), *(kind[keep] for kind, keep in zip(kinds, kept, strict=True))])
     kind[kind == FREE_COMPLETED] = FREE
-    has_times = any("time_us" in event for event in items[:1])
+    has_times = any("time_us" in event for event in items[:2])
     return Events(
         kind,
         np.repeat(np.arange(len(traces)), [int(keep.sum()) for keep in kept]),
         _integers(map(itemgetter("time_us"), items), len(items)) if has_times else None,
-        _optional(items, "addr"),
+        _addresses(map(methodcaller("get", "addr", -1), items), len(items)),
         _sizes(map(itemgetter("size"), items), len(items)),
         _optional(items, "stream"),
         _optional(items, "device_free"),
@@ -97,7 +101,7 @@ def blocks_of(segments: Sequence[Item]) -> Blocks:
     blocks = [block for segment in lists for block in segment]
     counts = [len(segment) for segment in lists]
     size = _sizes(map(itemgetter("size"), blocks), len(blocks))
-    start = _integers(map(itemgetter("address"), segments), len(segments))
+    start = _addresses(map(itemgetter("address"), segments), len(segments))
     states = [block["state"] for block in blocks]
     _check_texts(states)
     of_segment = np.repeat(start, counts)
@@ -106,12 +110,22 @@ def blocks_of(segments: Sequence[Item]) -> Blocks:
         np.repeat(_optional(segments, "stream", 0), counts),
         of_segment,
         # Those of torch 2.0 do not say where they begin: one follows the other.
-        np.where((given := _optional(blocks, "address")) < 0, of_segment + _offsets(size, counts), given),
+        np.where(
+            (given := _addresses(map(methodcaller("get", "address", -1), blocks), len(blocks))) < 0,
+            of_segment + _offsets(size, counts),
+            given,
+        ),
         size,
         _sizes(map(_requested, blocks), len(blocks)),
         states,
         [_block_stack(block) for block in blocks],
     )
+
+
+def unknown_actions(traces: Sequence[Sequence[Item]]) -> Counter[str]:
+    """Returns how many events have each action that is none of torch's."""
+    actions = Counter(event["action"] for events in traces for event in events)
+    return Counter({action: count for action, count in actions.items() if action not in {*ACTIONS, *OTHER_ACTIONS}})
 
 
 def total_sizes(segments: Sequence[Item]) -> tuple[Ints, Ints]:
@@ -133,7 +147,18 @@ def _check_texts(values: Sequence[Any]) -> None:
 
 
 def _integers(values: Iterable[Any], count: int) -> Ints:
-    return np.fromiter(values, np.int64, count)
+    return np.fromiter(map(index, values), np.int64, count)  # a float is no integer
+
+
+def _addresses(values: Iterable[Any], count: int) -> Ints:
+    """Returns addresses of 64 unsigned bits in 63, where no two of a process are the same."""
+    held = list(values)
+    try:
+        return _integers(held, count)
+    except OverflowError:
+        if max(held) >= 1 << 64:
+            raise
+        return _integers((value & HIGHEST if value > 0 else value for value in held), count)
 
 
 def _sizes(values: Iterable[Any], count: int) -> Ints:

@@ -7,12 +7,11 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from nbkit.readers.snapshot.events import ALLOC, FREE, OOM, RELEASE, RESERVE, Blocks, Events, SnapshotError
+from nbkit.readers.snapshot.events import ALLOC, FREE, OOM, RELEASE, RESERVE, Blocks, Events
 from nbkit.schema import BLOCKS, MEMORY, TEXT, nullable
 
 Ints = npt.NDArray[np.int64]
 ACTIVE = "active_allocated"
-MOST_DEVICES = 1_024
 
 
 @dataclass(frozen=True)
@@ -41,8 +40,6 @@ class History:
         self._stack_ids, self._block_stacks = np.split(stack_ids, [len(events.kind)])
         known = (events.device, blocks.device, segments[0])
         self.devices = max((int(device.max()) + 1 for device in known if len(device)), default=0)
-        if self.devices > MOST_DEVICES:
-            raise SnapshotError(f"it has more than {MOST_DEVICES:,} devices")
         self.time_us, self.start_us = _times(events)
         self.base_bytes, self.mismatch_bytes = np.zeros(self.devices, np.int64), np.zeros(self.devices, np.int64)
         self._rows = np.flatnonzero((events.kind == ALLOC) | (events.kind == FREE))

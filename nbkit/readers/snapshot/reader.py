@@ -10,7 +10,17 @@ import pandas as pd
 from nbkit import units
 from nbkit.errors import TraceError
 from nbkit.findings.finding import Finding, findings_frame
-from nbkit.readers.snapshot.events import Blocks, Events, Ints, SnapshotError, blocks_of, events_of, total_sizes
+from nbkit.readers.snapshot.cleaning import MOST_DEVICES, cleaned
+from nbkit.readers.snapshot.events import (
+    Blocks,
+    Events,
+    Ints,
+    SnapshotError,
+    blocks_of,
+    events_of,
+    total_sizes,
+    unknown_actions,
+)
 from nbkit.readers.snapshot.history import History, OutOfMemory
 from nbkit.readers.snapshot.plain_pickle import EXPECTED, load_plain
 from nbkit.readers.snapshot.stacks import Stacks
@@ -19,6 +29,7 @@ from nbkit.trace.trace import Trace
 
 SUFFIXES = (".pickle", ".pkl")
 SEGMENTS, TRACES = "segments", "device_traces"
+ODD = (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError)
 # Settings of the allocator that meta has at most.
 MOST_SETTINGS = 100
 
@@ -38,34 +49,54 @@ def read_memory_snapshot(path: str | Path) -> Trace:
     """
     path = Path(path)
     with gc_paused():
-        segments, events, blocks, stacks, settings = _read(path)
-    try:
-        history = History(events, blocks, segments, stacks.stack_id)
-    except SnapshotError as error:
-        raise _no_snapshot(path, str(error)) from error
+        segments, events, blocks, stacks, settings, lost = _read(path)
+    history = History(events, blocks, segments, stacks.stack_id)
     table = stacks.table()
     frames = {"memory": history.memory(), "stacks": table, "blocks": history.blocks()}
     if failed := history.out_of_memory():
         frames["findings"] = findings_frame(_findings(failed, table))
-    return Trace(frames, _meta(path, events, history, stacks, settings))
+    meta = _meta(path, events, history, stacks, settings)
+    return Trace(frames, {**meta, "notes": [*meta["notes"], *lost]})
 
 
-def _read(path: Path) -> tuple[tuple[Ints, Ints], Events, Blocks, Stacks, dict[str, Any]]:
-    """Returns sizes of segments, events, blocks, stacks and settings, and lets go of the data."""
+Read = tuple[tuple[Ints, Ints], Events, Blocks, Stacks]
+
+
+def _read(path: Path) -> tuple[tuple[Ints, Ints], Events, Blocks, Stacks, dict[str, Any], list[str]]:
+    """Returns sizes of segments, events, blocks, stacks, settings and notes on what is lost; lets go of the data."""
     data = _checked(path, load_plain(path))
+    segments, traces = data[SEGMENTS], data.get(TRACES) or []
+    settings = _settings(data.get("allocator_settings"))
     try:
-        segments = data[SEGMENTS]
-        sizes, events, blocks = total_sizes(segments), events_of(data.get(TRACES) or []), blocks_of(segments)
-        stacks = Stacks([*events.stacks, *blocks.stacks])
-        # A million events take hundreds of megabytes, which the frames can have.
-        events.stacks.clear()
-        blocks.stacks.clear()
-        return sizes, events, blocks, stacks, _settings(data.get("allocator_settings"))
-    except SnapshotError as error:
-        raise _no_snapshot(path, str(error)) from error
+        return *_columns(segments, traces), settings, _unknown(traces)
     # Whatever is of another type than torch writes.
-    except (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError) as error:
-        raise _no_snapshot(path, f"{type(error).__name__}, {error}") from error
+    except (SnapshotError, *ODD) as first:
+        segments, traces, lost = cleaned(segments, traces)
+        try:
+            if any(segment["blocks"] for segment in segments) or (any(traces) and not data[SEGMENTS]):
+                return *_columns(segments, traces), settings, [*lost, *_unknown(traces)]
+            error: Exception = first
+        except (SnapshotError, *ODD) as second:
+            error = second
+        kind = "" if isinstance(error, SnapshotError) else f"{type(error).__name__}, "
+        raise _no_snapshot(path, f"{kind}{error}") from error
+
+
+def _columns(segments: Any, traces: Any) -> Read:
+    sizes, events, blocks = total_sizes(segments), events_of(traces), blocks_of(segments)
+    if len(traces) > MOST_DEVICES or sizes[0].max(initial=0) >= MOST_DEVICES:
+        raise SnapshotError(f"it has more than {MOST_DEVICES:,} devices")
+    stacks = Stacks([*events.stacks, *blocks.stacks])
+    # A million events take hundreds of megabytes, which the frames can have.
+    events.stacks.clear()
+    blocks.stacks.clear()
+    return sizes, events, blocks, stacks
+
+
+def _unknown(traces: Any) -> list[str]:
+    found = unknown_actions(traces)
+    names = ", ".join(repr(action[:40]) for action, _ in found.most_common(3))
+    return [f"{units.counted(found.total(), 'event')} of unknown actions ({names}) left out."] if found else []
 
 
 def _no_snapshot(path: Path, reason: str) -> TraceError:
@@ -73,6 +104,8 @@ def _no_snapshot(path: Path, reason: str) -> TraceError:
 
 
 def _checked(path: Path, data: Any) -> dict[str, Any]:
+    if isinstance(data, list) and data and all(isinstance(one, dict) and "blocks" in one for one in data):
+        return {SEGMENTS: data}  # what torch.cuda.memory_snapshot() gives
     if not isinstance(data, dict) or not isinstance(data.get(SEGMENTS), list):
         raise TraceError(f"{path} is a pickle of a {type(data).__name__}, but has no {SEGMENTS!r}; {EXPECTED}.")
     return data

@@ -10,6 +10,7 @@ import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
 
+from nbkit.readers.chrome.columns import encodable
 from nbkit.readers.chrome.names import is_user_path
 from nbkit.readers.snapshot.events import SnapshotError
 from nbkit.schema import STACKS, TEXT, nullable
@@ -146,7 +147,7 @@ def _content(frame: Mapping[str, Any]) -> tuple[str, str, int]:
     name, filename, line = frame["name"], frame["filename"], frame["line"]
     if not (isinstance(name, str) and isinstance(filename, str) and isinstance(line, int)):
         raise SnapshotError("it has frames of stacks without a name, a file and a line")
-    return name, filename, line
+    return encodable(name), encodable(filename), line
 
 
 def _frame(function: str, filename: str, line: int) -> Frame:

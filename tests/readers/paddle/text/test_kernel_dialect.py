@@ -27,9 +27,7 @@ def loaded(tmp_path, text):
 
 def rows(trace, graph):
     nodes = trace.nodes[trace.nodes["graph"] == graph]
-    return [
-        (kind, op if isinstance(op, str) else name) for kind, name, op in zip(nodes["kind"], nodes["name"], nodes["op"])
-    ]
+    return list(zip(nodes["kind"], nodes["op"].fillna(nodes["name"]), strict=True))
 
 
 def test_programs_before_and_after_lowering_are_kept_apart(tmp_path):

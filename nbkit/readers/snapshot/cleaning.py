@@ -1,0 +1,68 @@
+"""Leaves out events, segments and blocks of a snapshot that are not as torch writes them, and says how many."""
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+from nbkit import units
+
+Item = Mapping[str, Any]
+EVENT = ("addr", "size", "stream", "time_us", "device_free")
+BLOCK = ("address", "size", "requested_size")
+SEGMENT = ("device", "address", "total_size", "stream")
+MOST_DEVICES = 1_024
+
+
+def cleaned(segments: list[Any], traces: Any) -> tuple[list[Item], list[list[Item]], list[str]]:
+    """Returns the segments and events that can be read, and notes about the others."""
+    traces = [trace if isinstance(trace, list) else [] for trace in traces] if isinstance(traces, list) else []
+    has_times = 2 * sum("time_us" in event for trace in traces for event in trace if isinstance(event, dict)) > sum(
+        map(len, traces)
+    )
+    lost: Counter[str] = Counter()
+
+    copies: dict[int, Any] = {}  # what is one object in the file stays one, which is refused then
+
+    def kept(items: list[Any], noun: str, names: tuple[str, ...], needed: tuple[str, ...]) -> list[Item]:
+        if (right := copies.get(id(items))) is None:
+            right = copies[id(items)] = [item for item in items if _is_right(item, names, needed)]
+            lost[noun] += len(items) - len(right)
+        return right
+
+    times = ("time_us",) if has_times else ()
+    events = [kept(trace, "event", EVENT, ("action", "size", *times)) for trace in traces]
+    kept_segments = kept(segments, "segment", SEGMENT, ("address", "total_size", "blocks"))
+    for index, segment in enumerate(kept_segments):
+        blocks = kept(segment["blocks"], "block", BLOCK, ("size", "state"))
+        kept_segments[index] = copies.setdefault(id(segment), {**segment, "blocks": blocks})
+    return kept_segments, events, [_note(count, noun) for noun, count in lost.items() if count]
+
+
+def _note(count: int, noun: str) -> str:
+    those = "is not as torch writes it" if count == 1 else "are not as torch writes them"
+    return f"{units.counted(count, noun)} {those} and left out: sums lack what they held."
+
+
+def _is_right(item: Any, integers: tuple[str, ...], needed: tuple[str, ...]) -> bool:
+    if not isinstance(item, dict) or not all(name in item for name in needed):
+        return False
+    texts = (item[name] for name in ("action", "state") if name in needed)
+    lists = (item.get(name) or [] for name in ("frames", "history"))
+    return (
+        all(_is_size(item[name], name) for name in integers if name in item)
+        and all(isinstance(text, str) for text in texts)
+        and ("blocks" not in needed or isinstance(item["blocks"], list))
+        and all(isinstance(held, list | tuple) and all(isinstance(one, dict) for one in held) for held in lists)
+        and all(map(_is_frame, item.get("frames") or ()))
+        and all(_is_right(one, ("real_size",), ()) for one in item.get("history") or ())
+    )
+
+
+def _is_size(value: Any, name: str) -> bool:
+    limit = MOST_DEVICES if name == "device" else 1 << 64 if name in ("addr", "address", "stream") else 1 << 56
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < limit
+
+
+def _is_frame(frame: Item) -> bool:
+    kinds = (("name", str), ("filename", str), ("line", int))
+    return all(isinstance(frame.get(name), kind) for name, kind in kinds)
