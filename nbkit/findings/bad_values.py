@@ -8,7 +8,7 @@ from nbkit.findings.dataflow.masks import MEANING
 from nbkit.findings.finding import PLACE, Finding, Severity, at_ops, findings_frame
 from nbkit.schema.message import REACHES_GRADIENTS
 
-SEVERITIES: dict[str, Severity] = {"underflow": "warning"}  # all others are errors
+SEVERITIES: dict[str, Severity] = {"underflow": "warning", "saturated": "warning"}  # all others are errors
 HANDLE = "Guard the inputs that the message names: clamp, add an eps, or mask before this op, not after it."
 # Advice on a NaN by the beginning of its op and the end of its message. Softmax makes one of -Inf only in a row that
 # has nothing else, a mean of losses where every target is to be ignored.
@@ -31,6 +31,7 @@ ADVICE = {
     "inf": HANDLE,
     "overflow": "Compute this op in a wider dtype (float32 or bfloat16), or scale its inputs down.",
     "underflow": "Scale the values up before this op (a loss scale), or compute it in a wider dtype.",
+    "saturated": "Scale the values into the range of the dtype before the cast, or clamp them if that is meant.",
     "input": "Look where this tensor was made: it was so before this step read it.",
 }
 # What a step of a GradScaler expects of its backward pass.

@@ -19,10 +19,12 @@ from nbkit.capture.check.local_ops import LocalOps
 from nbkit.capture.check.masks import MOVING, is_given
 from nbkit.capture.check.memory import Memory, storage_of, stored
 from nbkit.capture.check.origins import (
+    CASTS,
     BadTensor,
     from_outside,
     given_nan,
     origin_of,
+    saturated_of,
     underflow_of,
     unwritten,
     visible_results,
@@ -104,12 +106,13 @@ class Checker:
 
         return run_between_looks
 
-    def describe(self, func: Any) -> tuple[str | None, bool, bool, bool, list[int]]:
+    def describe(self, func: Any) -> tuple[str | None, bool, bool, bool, bool, list[int]]:
         """Returns what the library needs to know of an op; the arguments it writes to by their number."""
         traits, arguments = traits_of(func), func._schema.arguments
         named = [number for number, arg in enumerate(arguments) if arg.name in traits.written_names and arg.kwarg_only]
         is_uninitialised = traits.packet in UNINITIALISED
-        return traits.leave_out, is_uninitialised, asks_before(traits), traits.is_random, [*traits.written, *named]
+        flags = is_uninitialised, asks_before(traits), traits.is_random, traits.packet in CASTS
+        return traits.leave_out, *flags, [*traits.written, *named]
 
     def ask_about(self, func: Any, args: Any, kwargs: Any) -> bool:
         """Returns whether what an op is about to write to was finite, for the library."""
@@ -202,6 +205,9 @@ class Checker:
         notes = range(len(made))[traits.values :] if traits.values is not None else range(0)
         made += [tensor for tensor in written if not any(tensor is result for result in made)]
         first_finding, reported = None, len(self.bad)
+        if traits.packet in CASTS and (found := saturated_of(traits, args, made[0], 0)) is not None:
+            first_finding = self._add(found)
+            self.checked += not is_readable(made[0])  # else below
         for position, tensor in enumerate(made):
             if not is_readable(tensor):
                 if is_float(tensor) and tensor.numel():

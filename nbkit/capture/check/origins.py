@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 from functools import cache
-from math import inf, isfinite, isinf, isnan
+from math import floor, inf, isfinite, isinf, isnan, log2
 from typing import Any
 
 import torch
@@ -164,6 +164,36 @@ def underflow_of(traits: OpTraits, args: Any, kwargs: Any, tensor: Tensor, posit
         " is what is left",
     )
     return BadTensor("underflow", "output", position, tensor, message)
+
+
+# Casts, by the position of what is cast.
+CASTS = {"_to_copy": 0, "copy_": 1}
+
+
+def saturated_of(traits: OpTraits, args: Any, tensor: Tensor, position: int) -> BadTensor | None:
+    """Returns that a cast gives numbers for such as its dtype does not hold, and neither NaN nor Inf shows it."""
+    source = args[CASTS[traits.packet]]
+    if not isinstance(source, Tensor) or not source.is_floating_point() or source.dtype == tensor.dtype:
+        return None
+    if source.layout is not torch.strided or tensor.layout is not torch.strided or source.is_meta:
+        return None
+    values, made = values_of(source).expand(tensor.shape), values_of(tensor)
+    if tensor.is_floating_point():
+        most = torch.finfo(tensor.dtype).max
+        half = 2.0 ** floor(log2(most)) * torch.finfo(tensor.dtype).eps / 2  # what rounds to it
+        lost, ends = (values.abs() > most + half) & made.isfinite(), f"it ends at {number_text(most)}"
+    else:
+        ends_at = torch.iinfo(tensor.dtype)
+        whole = values.trunc()  # an Inf or a NaN is told where it begins
+        lost = ((whole < float(ends_at.min)) | (whole >= float(ends_at.max) + 1)) & values.isfinite()
+        ends = f"it holds {ends_at.min} to {ends_at.max}, and torch does not define what others become"
+    if not lost.any():
+        return None
+    first = first_true(lost)
+    was, is_now = (number_text(each[tuple(first)].item()) for each in (values, made))
+    how_many = _how_many(int(lost.sum()), values, f"beyond {_name(tensor)}", first)
+    message = Message(*how_many, ": ", element(was), " became ", element(is_now), f" ({ends})")
+    return BadTensor("saturated", "output", position, tensor, message)
 
 
 def given_nan(traits: OpTraits, args: Any, kwargs: Any, tensor: Tensor, position: int) -> BadTensor | None:

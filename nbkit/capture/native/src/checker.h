@@ -20,7 +20,7 @@ namespace nbkit {
 // What is the same at every call of an op; from Checker.describe() in Python.
 struct CheckTraits {
   py::object leave_out;  // why its results are not looked at; None if they are
-  bool is_uninitialised, asks_before, is_random;
+  bool is_uninitialised, asks_before, is_random, is_cast;
   std::vector<size_t> written;  // arguments it writes to
 };
 
@@ -72,9 +72,10 @@ class Checker {
     static auto& known = *new std::unordered_map<PyObject*, CheckTraits>();
     auto found = known.find(function.ptr());
     if (found == known.end()) {
-      auto [leave_out, is_uninitialised, asks_before, is_random, written] =
-          describe_(function).cast<std::tuple<py::object, bool, bool, bool, std::vector<size_t>>>();
-      found = known.emplace(function.ptr(), CheckTraits{leave_out, is_uninitialised, asks_before, is_random, written}).first;
+      auto [leave_out, is_uninitialised, asks_before, is_random, is_cast, written] =
+          describe_(function).cast<std::tuple<py::object, bool, bool, bool, bool, std::vector<size_t>>>();
+      found = known.emplace(function.ptr(), CheckTraits{leave_out, is_uninitialised, asks_before, is_random, is_cast, written})
+                  .first;
     }
     return found->second;
   }
@@ -107,6 +108,9 @@ class Checker {
           look(call, *tensor);
         }
       }
+      // A number that an integer does not hold leaves neither NaN nor Inf.
+      call.is_usual &= !call.traits.is_cast || results.size() != 1 || !results[0].isTensor() ||
+                       !at::isIntegralType(results[0].toTensor().scalar_type(), false) || !has_numbers(call.arguments);
     }
     spent_.emplace_back(call.ran, now_ns());
     if (!call.traits.leave_out.is_none()) {

@@ -19,6 +19,7 @@ KINDS = {
     "nan": "NaN begins in {}",
     "inf": "Inf begins in {}",
     "underflow": "values underflow in {}",
+    "saturated": "values do not fit in {}",
     "input": "NaN or Inf comes in at {}",
 }
 
