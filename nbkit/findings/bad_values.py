@@ -6,7 +6,7 @@ import pandas as pd
 
 from nbkit.findings.dataflow.masks import MEANING
 from nbkit.findings.finding import PLACE, Finding, Severity, at_ops, findings_frame
-from nbkit.schema.message import REACHES_GRADIENTS
+from nbkit.schema.message import FROM_RANKS, REACHES_GRADIENTS
 
 SEVERITIES: dict[str, Severity] = {"underflow": "warning", "saturated": "warning"}  # all others are errors
 HANDLE = "Guard the inputs that the message names: clamp, add an eps, or mask before this op, not after it."
@@ -34,6 +34,7 @@ ADVICE = {
     "saturated": "Scale the values into the range of the dtype before the cast, or clamp them if that is meant.",
     "input": "Look where this tensor was made: it was so before this step read it.",
 }
+RANKS = "Run opcheck in each rank of the group: the NaN or Inf begins in one of them."
 # What a step of a GradScaler expects of its backward pass.
 SCALED = "Nothing, while it happens in the first steps only: GradScaler skips such a step and lowers its scale."
 # What tells two tensors that an op met, or two ops, apart.
@@ -75,6 +76,8 @@ def bad_value_findings(
 
 def _advice(bad: pd.Series) -> str:
     kind, op, message = bad["kind"], bad["op"], bad["message"]
+    if kind == "input" and FROM_RANKS in message:
+        return RANKS
     fits = [advice for start, end, advice in SPECIAL if op.startswith(start) and message.endswith(end)]
     return fits[0] if fits and kind == "nan" else ADVICE[kind]
 

@@ -1,7 +1,8 @@
 """Finds the first op of a step that makes a NaN, an Inf or loses all precision (opcheck)."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, closing
+from types import MappingProxyType
 from typing import Any, Literal
 
 import numpy as np
@@ -9,6 +10,7 @@ import pandas as pd
 
 from nbkit.capture.check.checker import Checker
 from nbkit.capture.check.discarded import Dataflow, discarded
+from nbkit.capture.check.from_ranks import written_by_ranks
 from nbkit.capture.check.hidden import Held, hidden, origins_of_inf, reaches_gradients
 from nbkit.capture.check.origins import NOBODY
 from nbkit.capture.frames.tensor_rows import dtype_text, sizes_text
@@ -130,8 +132,10 @@ class CheckObserver(Observer):
         if bad.empty:  # as of nearly every step
             return with_findings(frames, FINDINGS.frame()), meta
         is_scaled = bool(ops["op"].str.contains("_amp_foreach_non_finite_check_and_unscale_").any())
+        writers = written_by_ranks(bad, ops, tensors, self.held)
+        named = with_names(bad, ops, tensors, writers).drop(index=[row for row in writers if writers[row] is None])
         findings = bad_value_findings(
-            with_names(bad, ops, tensors), ops, line_texts(frames["lines"]), is_scaled=is_scaled
+            named.reset_index(drop=True), ops, line_texts(frames["lines"]), is_scaled=is_scaled
         )
         if (findings["severity"] == "hint").any():
             meta = {**meta, "notes": [*meta["notes"], SCALED]}
@@ -159,10 +163,16 @@ def recomputed(bad: pd.DataFrame, ops: pd.DataFrame, tensors: pd.DataFrame, held
     return told
 
 
-def with_names(bad: pd.DataFrame, ops: pd.DataFrame, tensors: pd.DataFrame) -> pd.DataFrame:
+def with_names(
+    bad: pd.DataFrame,
+    ops: pd.DataFrame,
+    tensors: pd.DataFrame,
+    writers: Mapping[int, str | None] = MappingProxyType({}),
+) -> pd.DataFrame:
     """Returns `bad` with the parameter or buffer that an input is, also where an op read a view of it.
 
-    The message begins with its name; else with what it probably is, from where it came in.
+    The message begins with its name; else with what it probably is, from where it came in. `writers` has by row what
+    other processes wrote.
     """
     parameters: list[str | None] = [None] * len(bad)
     messages = bad["message"].tolist()
@@ -174,7 +184,9 @@ def with_names(bad: pd.DataFrame, ops: pd.DataFrame, tensors: pd.DataFrame) -> p
     for row in inputs:
         key = tuple(bad[KEYS].iloc[row])
         parameters[row] = names.get(known.get(key))
-        if owner := parameters[row] or _guess(ops.iloc[key[0]]):
+        if row in writers:
+            messages[row] = f"{parameters[row] or f'input {key[2]}'} {writers[row]}: {_bad_counts(bad.iloc[row])}"
+        elif owner := parameters[row] or _guess(ops.iloc[key[0]]):
             what, is_outside, rest = messages[row].removeprefix(f"input {key[2]} is ").partition(NOBODY)
             if parameters[row] and is_outside:
                 messages[row] = f"{owner} was already {what} before this step{rest}"
@@ -184,6 +196,12 @@ def with_names(bad: pd.DataFrame, ops: pd.DataFrame, tensors: pd.DataFrame) -> p
         parameter=pd.Series(parameters, dtype=object, index=bad.index),
         message=pd.Series(messages, dtype=object, index=bad.index),
     )
+
+
+def _bad_counts(row: pd.Series) -> str:
+    """Returns '3 NaN, shape [4]'."""
+    counts = [f"{row[name]:,} {what}" for name, what in (("nan_count", "NaN"), ("inf_count", "Inf")) if row[name]]
+    return f"{' and '.join(counts)}, shape {row['shape']}"
 
 
 def _guess(op: pd.Series) -> str | None:
