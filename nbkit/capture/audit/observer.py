@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -114,14 +115,25 @@ class AuditObserver(Observer):
             unset_statistics=self._unset(labels),
             repeated_draws=self.repeated_draws,
             passes=self.passes,
+            stale_casts=self._stale(labels),
+            autocast_source=self.optimizers.stale.source,
         )
         meta = {**meta, "optimizer_steps": self.optimizers.steps, "skipped_steps": len(self.optimizers.skips)}
         return with_findings({**frames, "parameters": parameters}, audit_findings(audit)), meta
 
     def _labels(self) -> list[str]:
-        """Returns the names of the audited models as in the other frames; the class of one that did not run itself."""
+        """Returns the names of the audited models as in the other frames; of one that did not run itself the class.
+
+        Where that is the name of another one, a number follows it.
+        """
         names = dict(zip((id(root.module()) for root in self.modules.roots.roots), self._roots(), strict=True))
-        return [names.get(id(model.model()), model.type) for model in self.audited]
+        labels, taken = list[str](), {*names.values()}
+        for model in self.audited:
+            known = names.get(id(model.model()))
+            numbered = (f"{model.type}#{number}" if number > 1 else model.type for number in count(1))
+            labels.append(known or next(label for label in numbered if label not in taken))
+            taken.add(labels[-1])
+        return labels
 
     def _roots(self) -> list[str]:
         return self.modules.roots.labels()
@@ -167,6 +179,10 @@ class AuditObserver(Observer):
     def _unset(self, labels: Sequence[str]) -> frozenset[tuple[str, str]]:
         pairs = zip(self.audited, labels, strict=True)
         return frozenset((label, module) for model, label in pairs for module in unset_statistics(model))
+
+    def _stale(self, labels: Sequence[str]) -> list[tuple[str, str]]:
+        held = [(label, one) for model, label in zip(self.audited, labels, strict=True) for one in model.held()]
+        return [(label, one.name) for label, one in held if id(one.tensor) in self.optimizers.stale.noted]
 
     def _histories(self, labels: Sequence[str]) -> dict[tuple[str, str], History]:
         done = {

@@ -14,6 +14,7 @@ from nbkit.capture.audit.clipping import Clips
 from nbkit.capture.audit.measures import measured_gradient
 from nbkit.capture.audit.models import AuditedModel, Held, Update, storage_of
 from nbkit.capture.audit.passes import Passes, span
+from nbkit.capture.audit.stale_casts import StaleCasts
 from nbkit.capture.raw.recording import Recording
 from nbkit.capture.replay.isolated import timed_isolated
 from nbkit.capture.step.optimizer_events import OptimizerEvents
@@ -33,6 +34,7 @@ class OptimizerAudit:
         self.stepped: dict[int, str] = {}  # types of optimizers, by id
         self.clips = Clips(recording, self._clippable)
         self.draws = RepeatedDraws(recording)
+        self.stale = StaleCasts()
         self.passes = Passes(recording, self._tensors)
         self.events = OptimizerEvents(self._isolated, self._met, self._skipped, self.clips.before_scaler_steps)
 
@@ -58,6 +60,7 @@ class OptimizerAudit:
         self.stepped[id(optimizer)] = type(optimizer).__name__
         self.passes.stepped()
         self.draws.after()
+        self.stale.before_step([one for group in optimizer.param_groups for one in group["params"]])
         self._note(optimizer, True, has_closure)
 
     def _skipped(self, optimizer: Any, scale: Any) -> None:

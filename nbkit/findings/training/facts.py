@@ -121,6 +121,9 @@ class Audit:
     # Ops from one optimizer step to the next, at both of which torch's generator stood at the same place.
     repeated_draws: Sequence[range] = ()
     passes: Sequence[Pass] = ()
+    # (model, name) of what was read as autocast had cast it before the last step, and the line of its block.
+    stale_casts: Sequence[tuple[str, str]] = ()
+    autocast_source: str | None = None
 
     @cached_property
     def trained(self) -> pd.DataFrame:

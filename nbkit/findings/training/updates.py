@@ -17,6 +17,10 @@ NOT_HELD = "Give model.parameters() to the optimizer, or freeze the rest with re
 OTHER_MODEL = "Make the optimizer from the parameters of the model that runs, after it was copied, moved or wrapped."
 INNER = "Register the module: an attribute of the model, or an element of its nn.ModuleList or nn.ModuleDict."
 LOST = "Keep the weights in float32 and compute in half precision (torch.autocast), or use a larger learning rate."
+BLOCK = (
+    "Begin a block of torch.autocast in each step, around forward pass and loss; or call torch.clear_autocast_cache() "
+    "after optimizer.step()."
+)
 NOTHING = "Look at the learning rate, and whether the optimizer's state holds NaN or Inf."
 CLIPPED = "Clip to a larger norm: about that which the gradients mostly have."
 # A norm that is clipped to less than this share of what it was moves nothing.
@@ -114,6 +118,21 @@ def _lost(audit: Audit, model: str, of: pd.DataFrame, moved: float) -> Finding:
         advice=advice,
         **about(names, changed_fraction=moved, learning_rate=float(rate)),
     )
+
+
+def stale_casts(audit: Audit) -> list[Finding]:
+    """Returns findings of weights that steps read as autocast had cast them before the optimizer moved them."""
+    findings = []
+    for model in dict.fromkeys(model for model, _ in audit.stale_casts):
+        names = [name for of, name in audit.stale_casts if of == model]
+        source = audit.autocast_source
+        message = (
+            f"The step reads a cast of {listed_names(audit, model, names)} from before the optimizer's step: the block "
+            f"of torch.autocast around the steps{at_line(audit, source)} keeps the casts that it made first"
+        )
+        text = audit.texts.get(source or "")
+        findings.append(Finding("stale_cast", "error", message, BLOCK, source=source, source_text=text, **about(names)))
+    return findings
 
 
 def skipped_steps(audit: Audit) -> list[Finding]:

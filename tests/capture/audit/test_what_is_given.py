@@ -1,5 +1,6 @@
 """Tests which models and optimizers opaudit looks at, what it refuses, and how tied weights stand in its frame."""
 
+import copy
 import json
 
 import pytest
@@ -46,3 +47,17 @@ def test_tied_weights_have_two_rows_and_one_finding():
     tied = trace.parameters[["name", "tied_with"]].dropna().to_numpy().tolist()
     assert tied == [["2.weight", "0.weight"]]
     assert json.loads(only(trace).evidence)["parameters"] == ["0.weight", "0.bias", "2.bias"]
+
+
+def test_an_average_that_is_given_too_has_a_name_of_its_own_and_no_more_of_it_moves_than_there_is():
+    model = nn.Linear(8, 1)
+    average = copy.deepcopy(model).requires_grad_(False)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    with nbkit.opaudit(model=[model, average]) as trace:
+        for _ in range(2):
+            model(torch.randn(4, 8)).square().mean().backward()
+            optimizer.step()
+            with torch.no_grad():
+                for kept, now in zip(average.parameters(), model.parameters(), strict=True):
+                    kept.lerp_(now, 0.1)
+    assert "2 parameters of Linear: all got a gradient and moved; 2 parameters of Linear#2: all are" in trace.brief()
