@@ -10,6 +10,7 @@ import pandas as pd
 from torch import nn
 
 from nbkit.capture.audit.activations import ActivationAudit
+from nbkit.capture.audit.averages import AverageAudit
 from nbkit.capture.audit.copies import parted_copies
 from nbkit.capture.audit.models import AuditedModel, unset_statistics
 from nbkit.capture.audit.rows import parameters_frame
@@ -22,7 +23,7 @@ from nbkit.capture.replay.isolated import isolated, timed_isolated
 from nbkit.capture.step.module_calls import ModuleCalls
 from nbkit.findings.finding import line_texts, with_findings
 from nbkit.findings.training.accumulation import Met, accumulations
-from nbkit.findings.training.facts import Audit, Copy, History
+from nbkit.findings.training.facts import Audit, Average, Copy, History
 from nbkit.findings.training.rules import audit_findings
 from nbkit.trace.trace import Trace
 
@@ -43,6 +44,7 @@ class AuditObserver(Observer):
         self.recording, self.modules = recording, modules
         self.optimizers = OptimizerAudit(recording, self.audited, self.given_optimizers)
         self.activations = ActivationAudit(recording, modules.api)
+        self.written = AverageAudit(recording, modules.api, self.audited)
         return self._watching()
 
     @contextmanager
@@ -54,6 +56,7 @@ class AuditObserver(Observer):
         self.given = self.given_optimizers = ()  # the recording keeps no model alive
         self.optimizers.install()
         self.activations.install()
+        self.written.install()
         try:
             yield
         finally:
@@ -74,6 +77,7 @@ class AuditObserver(Observer):
     def frames(self, trace: Trace, ops: pd.DataFrame, op_ids: np.ndarray) -> tuple[Frames, Meta]:
         with isolated():
             self.met_activations = self.activations.activations(op_ids)
+            self.averages = self._averages(op_ids, ops)
             self.repeated_draws = self.optimizers.draws.ops(op_ids)
             self.passes = self.optimizers.passes.passes(op_ids)
         return {}, {}
@@ -116,6 +120,7 @@ class AuditObserver(Observer):
             repeated_draws=self.repeated_draws,
             passes=self.passes,
             stale_casts=self._stale(labels),
+            averages=self.averages,
             autocast_source=self.optimizers.stale.source,
         )
         meta = {**meta, "optimizer_steps": self.optimizers.steps, "skipped_steps": len(self.optimizers.skips)}
@@ -180,6 +185,18 @@ class AuditObserver(Observer):
         pairs = zip(self.audited, labels, strict=True)
         return frozenset((label, module) for model, label in pairs for module in unset_statistics(model))
 
+    def _averages(self, op_ids: np.ndarray, ops: pd.DataFrame) -> list[Average]:
+        labels = self._labels()
+        pairs = [
+            (label, model, held) for label, model in zip(labels, self.audited, strict=True) for held in model.held()
+        ]
+        weights = [(label, held) for label, model, held in pairs if model.of(held.name).updates]
+        try:
+            return self.written.averages(op_ids, ops["step"].to_numpy(), weights)
+        except Exception as error:  # values of other devices or kinds
+            self.recording.skip(f"averages not looked at ({type(error).__name__})")
+            return []
+
     def _stale(self, labels: Sequence[str]) -> list[tuple[str, str]]:
         held = [(label, one) for model, label in zip(self.audited, labels, strict=True) for one in model.held()]
         return [(label, one.name) for label, one in held if id(one.tensor) in self.optimizers.stale.noted]
@@ -204,6 +221,8 @@ class AuditObserver(Observer):
             self.optimizers,
             self.activations,
             self.met_activations,
+            self.written,
+            self.averages,
             self.repeated_draws,
             self.passes,
         )

@@ -62,6 +62,21 @@ class Pass(NamedTuple):
     is_cleared: bool = False
 
 
+class Average(NamedTuple):
+    """Describes an average of a parameter in half precision, with the op that updates it.
+
+    Of its elements so many are `off` the parameter by more than rounding, and so many of these `moved`.
+    """
+
+    model: str
+    name: str
+    dtype: str
+    op_id: int
+    moved: int
+    off: int
+    numel: int
+
+
 class Copy(NamedTuple):
     """Describes two parameters that were equal when the recording began, and are no more; each was trained."""
 
@@ -124,6 +139,7 @@ class Audit:
     # (model, name) of what was read as autocast had cast it before the last step, and the line of its block.
     stale_casts: Sequence[tuple[str, str]] = ()
     autocast_source: str | None = None
+    averages: Sequence[Average] = ()
 
     @cached_property
     def trained(self) -> pd.DataFrame:

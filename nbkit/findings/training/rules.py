@@ -18,7 +18,14 @@ from nbkit.findings.training.kept import kept_graphs, repeated_draws
 from nbkit.findings.training.modes import dropout_in_eval, trained_in_eval
 from nbkit.findings.training.norms import lone_samples, norms_in_eval, static_statistics, unset_statistics
 from nbkit.findings.training.untrained import untrained, unused_gradients
-from nbkit.findings.training.updates import lost_updates, not_in_optimizer, parted_copies, skipped_steps, stale_casts
+from nbkit.findings.training.updates import (
+    lost_averages,
+    lost_updates,
+    not_in_optimizer,
+    parted_copies,
+    skipped_steps,
+    stale_casts,
+)
 from nbkit.findings.training.zeros import zero_gradients
 from nbkit.findings.waste.rules import waste_findings
 from nbkit.findings.waste.step import RecordedStep
@@ -32,6 +39,7 @@ RULES = (
     non_finite_gradients,
     skipped_steps,
     lost_updates,
+    lost_averages,
     stale_casts,
     zero_gradients,
     depth_gradients,

@@ -1,9 +1,11 @@
 """Judges updates: by no optimizer, lost to rounding, skipped, and those by which equal parameters become unequal."""
 
+from dataclasses import replace
+
 import pandas as pd
 
 from nbkit.findings.finding import Finding
-from nbkit.findings.training.facts import Audit, at_line
+from nbkit.findings.training.facts import Audit, Average, at_line
 from nbkit.findings.training.names import about, by_model, listed_names, plural, some
 
 HALF = ("bfloat16", "float16")
@@ -17,6 +19,7 @@ NOT_HELD = "Give model.parameters() to the optimizer, or freeze the rest with re
 OTHER_MODEL = "Make the optimizer from the parameters of the model that runs, after it was copied, moved or wrapped."
 INNER = "Register the module: an attribute of the model, or an element of its nn.ModuleList or nn.ModuleDict."
 LOST = "Keep the weights in float32 and compute in half precision (torch.autocast), or use a larger learning rate."
+AVERAGE = "Keep the average in float32, and cast a copy of it where it is used."
 BLOCK = (
     "Begin a block of torch.autocast in each step, around forward pass and loss; or call torch.clear_autocast_cache() "
     "after optimizer.step()."
@@ -118,6 +121,29 @@ def _lost(audit: Audit, model: str, of: pd.DataFrame, moved: float) -> Finding:
         advice=advice,
         **about(names, changed_fraction=moved, learning_rate=float(rate)),
     )
+
+
+def lost_averages(audit: Audit) -> list[Finding]:
+    """Returns findings of averages of weights that do not follow them: rounding takes each update back."""
+    groups: dict[tuple[str, str, object], list[Average]] = {}
+    for one in audit.averages:
+        is_off = one.off >= LEAST_MOVED * one.numel and audit.ops["phase"].iloc[one.op_id] != "optimizer"
+        if is_off and one.moved < LEAST_MOVED * one.off:
+            groups.setdefault((one.model, one.dtype, audit.ops["source"].iloc[one.op_id]), []).append(one)
+    findings = []
+    for (model, dtype, source), of in groups.items():
+        names = [one.name for one in of]
+        moved = sum(one.moved for one in of) / sum(one.off for one in of)
+        share = "no element" if not moved else f"only {100 * moved:.2g} % of the elements"
+        message = (
+            f"The average of {listed_names(audit, model, names)} does not follow: its updates{at_line(audit, source)} "
+            f"move {share} that {'is' if not moved else 'are'} off: {dtype} rounds them back"
+        )
+        row = audit.ops.iloc[of[0].op_id]
+        place = {"op_id": of[0].op_id, "phase": row["phase"]}
+        found = Finding("lost_update", "warning", message, AVERAGE, **place, **about(names, changed_fraction=moved))
+        findings.append(replace(found, source=row["source"], source_text=audit.texts.get(row["source"])))
+    return findings
 
 
 def stale_casts(audit: Audit) -> list[Finding]:
