@@ -46,14 +46,14 @@ class _Look(TorchDispatchMode):
 @contextmanager
 def _looking() -> Iterator[_Look]:
     """Has autocast on for each device, and nothing of the step's own in between."""
-    before = [torch.is_autocast_enabled(device) for device in AUTOCAST_DEVICES]
+    before = {device: torch.is_autocast_enabled(device) for device in AUTOCAST_DEVICES}
     try:
         with DisableTorchFunction(), torch.enable_grad(), _Look() as look:
-            for device in AUTOCAST_DEVICES:
+            for device in before:
                 torch.set_autocast_enabled(device, True)
             yield look
     finally:
-        for device, was_enabled in zip(AUTOCAST_DEVICES, before, strict=True):
+        for device, was_enabled in before.items():
             torch.set_autocast_enabled(device, was_enabled)
 
 

@@ -2,19 +2,22 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
+from functools import partial
+from itertools import filterfalse
 from typing import Any
 
 import torch
 from torch import _C
 from torch.autograd import forward_ad
+from torch.backends import cuda
 from torch.overrides import _get_current_function_mode_stack
 from torch.utils import _device, deterministic
 from torch.utils._python_dispatch import _get_current_dispatch_mode_stack
 
 from nbkit.capture.calls.state import call_state, device_state, set_state
 
-KINDS_OF_ATTENTION = ("flash", "mem_efficient", "math", "cudnn")
 AUTOCAST_DEVICES = ("cpu", "cuda", "privateuseone")
+Setting = tuple[Callable[[], Any], Callable[[Any], object]]
 TRANSFORM = "a transform of torch.func around it"
 
 
@@ -30,7 +33,7 @@ class ThreadState:
             self.is_inference = state.pop("inference")
             self.state = {name: value for name, value in state.items() if name != "autocast"}
             self.settings = {name: read() for name, (read, _) in SETTINGS.items()}
-        self.function_modes = [mode for mode in _get_current_function_mode_stack() if not _is_own(mode)]
+        self.function_modes = [*filterfalse(_is_own, _get_current_function_mode_stack())]
         self.dispatch_modes = dispatch_modes()
         has_transform = _C._functorch.peek_interpreter_stack() is not None or forward_ad._current_level >= 0
         self.missing = [TRANSFORM] if has_transform else []
@@ -55,13 +58,13 @@ class ThreadState:
             for name, (_, write) in SETTINGS.items():
                 if now.settings[name] != self.settings[name]:
                     write(self.settings[name])
-        if not _are_same(self.function_modes, now.function_modes):
-            own = [_C._pop_torch_function_stack() for _ in range(_C._len_torch_function_stack())][::-1]
-            for mode in [*self.function_modes, *(mode for mode in own if _is_own(mode))]:
+        if [*map(id, self.function_modes)] != [*map(id, now.function_modes)]:
+            modes = [_C._pop_torch_function_stack() for _ in range(_C._len_torch_function_stack())][::-1]
+            for mode in [*self.function_modes, *filter(_is_own, modes)]:
                 _C._push_on_torch_function_stack(mode)
-        if not _are_same(self.dispatch_modes, now.dispatch_modes):
-            own = [_C._pop_torch_dispatch_stack(None) for _ in range(_C._len_torch_dispatch_stack())][::-1]
-            for mode in [*self.dispatch_modes, *(mode for mode in own if _is_own(mode))]:
+        if [*map(id, self.dispatch_modes)] != [*map(id, now.dispatch_modes)]:
+            modes = [_C._pop_torch_dispatch_stack(None) for _ in range(_C._len_torch_dispatch_stack())][::-1]
+            for mode in [*self.dispatch_modes, *filter(_is_own, modes)]:
                 _C._push_on_torch_dispatch_stack(mode)
 
 
@@ -71,11 +74,7 @@ def _is_own(mode: object) -> bool:
 
 def dispatch_modes() -> list[Any]:
     """Returns the dispatch modes that are none of nbkit's, the outermost first."""
-    return [mode for mode in _get_current_dispatch_mode_stack() if not _is_own(mode)]
-
-
-def _are_same(modes: Sequence[Any], others: Sequence[Any]) -> bool:
-    return [*map(id, modes)] == [*map(id, others)]
+    return [*filterfalse(_is_own, _get_current_dispatch_mode_stack())]
 
 
 def autocast_nesting() -> int:
@@ -90,67 +89,45 @@ def _set_nesting(nesting: int) -> None:
         (torch.autocast_decrement_nesting if now > nesting else torch.autocast_increment_nesting)()
 
 
-def _autocast() -> list[tuple[bool, torch.dtype]]:
-    return [(torch.is_autocast_enabled(device), torch.get_autocast_dtype(device)) for device in AUTOCAST_DEVICES]
-
-
-def _set_autocast(states: Sequence[tuple[bool, torch.dtype]]) -> None:
-    for device, (is_enabled, dtype) in zip(AUTOCAST_DEVICES, states, strict=True):
-        torch.set_autocast_enabled(device, is_enabled)
-        torch.set_autocast_dtype(device, dtype)
-
-
-def _attention() -> list[Any]:
-    return [getattr(torch.backends.cuda, f"{kind}_sdp_enabled")() for kind in KINDS_OF_ATTENTION]
-
-
-def _set_attention(enabled: Sequence[bool]) -> None:
-    for kind, is_enabled in zip(KINDS_OF_ATTENTION, enabled, strict=True):
-        getattr(torch.backends.cuda, f"enable_{kind}_sdp")(is_enabled)
-
-
-def _hooks() -> list[Any]:
-    """Returns the hooks for tensors that are saved for the backward pass, the outermost first."""
+def _hooks(others: Sequence[Any] | None = None) -> list[Any]:
+    """Returns the hooks for tensors that are saved for the backward pass, the outermost first; sets others."""
     found: list[Any] = []
     while (top := _C._autograd._top_saved_tensors_default_hooks(True)) is not None:
         found.insert(0, top)
         _C._autograd._pop_saved_tensors_default_hooks()
-    for hooks in found:
+    for hooks in found if others is None else others:
         _C._autograd._push_saved_tensors_default_hooks(*hooks)
     return found
 
 
-def _set_hooks(hooks: Sequence[Any]) -> None:
-    for _ in _hooks():
-        _C._autograd._pop_saved_tensors_default_hooks()
-    for one in hooks:
-        _C._autograd._push_saved_tensors_default_hooks(*one)
-
-
-def _default_device() -> tuple[Any, Any]:
-    return getattr(torch._GLOBAL_DEVICE_CONTEXT, "device_context", None), _device.CURRENT_DEVICE
-
-
-def _set_default_device(device: tuple[Any, Any]) -> None:
-    torch._GLOBAL_DEVICE_CONTEXT.device_context, _device.CURRENT_DEVICE = device
+def _attribute(holder: Any, name: str) -> Setting:
+    return partial(getattr, holder, name, None), partial(setattr, holder, name)
 
 
 # Beside what call_state() and device_state() read: how to read it and how to set it.
-SETTINGS: dict[str, tuple[Callable[[], Any], Callable[[Any], object]]] = {
-    "autocast": (_autocast, _set_autocast),
+SETTINGS: dict[str, Setting] = {
+    **{
+        f"{what} of {device}": (partial(read, device), partial(write, device))
+        for device in AUTOCAST_DEVICES
+        for what, read, write in (
+            ("autocast", torch.is_autocast_enabled, torch.set_autocast_enabled),
+            ("dtype", torch.get_autocast_dtype, torch.set_autocast_dtype),
+        )
+    },
     "autocast_cache": (torch.is_autocast_cache_enabled, torch.set_autocast_cache_enabled),
     "autocast_nesting": (autocast_nesting, _set_nesting),
     "deterministic": (torch.get_deterministic_debug_mode, torch.set_deterministic_debug_mode),  # with warn_only
-    "fill": (
-        lambda: getattr(deterministic, "fill_uninitialized_memory"),  # noqa: B009  a property of the module
-        lambda is_on: setattr(deterministic, "fill_uninitialized_memory", is_on),
-    ),
-    "attention": (_attention, _set_attention),
+    "fill": _attribute(deterministic, "fill_uninitialized_memory"),
+    **{
+        f"{kind} attention": (getattr(cuda, f"{kind}_sdp_enabled"), getattr(cuda, f"enable_{kind}_sdp"))
+        for kind in ("flash", "mem_efficient", "math", "cudnn")
+    },
     "attention_order": (_C._get_sdp_priority_order, _C._set_sdp_priority_order),
     "anomaly": (
         lambda: (torch.is_anomaly_enabled(), torch.is_anomaly_check_nan_enabled()),
         lambda modes: torch.set_anomaly_enabled(*modes),
     ),
-    "saved_tensors": (_hooks, _set_hooks),
-    "default_device": (_default_device, _set_default_device),
+    "saved_tensors": (_hooks, _hooks),
+    "default_device": _attribute(torch._GLOBAL_DEVICE_CONTEXT, "device_context"),
+    "current_device": _attribute(_device, "CURRENT_DEVICE"),
 }

@@ -15,13 +15,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-GENERATORS = (
-    torch.Generator,
-    np.random.Generator,
-    np.random.RandomState,
-    np.random.BitGenerator,
-    random.Random,
-)
+OF_NUMPY = (np.random.Generator, np.random.RandomState, np.random.BitGenerator)
+GENERATORS = (torch.Generator, *OF_NUMPY, random.Random)
 # A longer container is data; so many objects are looked at.
 MOST_ITEMS, MOST_OBJECTS = 10_000, 100_000
 ENDS = (str, bytes, int, float, complex, type(None), Tensor, np.ndarray, CodeType, FrameType, random.SystemRandom)
@@ -49,7 +44,8 @@ def reached(names: Mapping[str, Any]) -> Reached:
         met[id(value)] = value  # stays, as its id is known
         if isinstance(value, GENERATORS):
             found.generators.append(value)
-        elif (kind := _kind(value)) is not None and name:
+            continue
+        if (kind := _kind(value)) is not None and name:
             (found.queues if kind == "queue" else found.one_way).append(f"the {kind} `{name}`")
         waiting += _inside(value)
     return found
@@ -66,17 +62,17 @@ def _kind(value: Any) -> str | None:
 
 def _inside(value: Any) -> Iterable[Named]:
     if isinstance(value, FunctionType):
-        cells = [(name, cell) for name, cell in zip(value.__code__.co_freevars, value.__closure__ or (), strict=True)]
-        named = [] if _is_library(value.__globals__) else mentioned(value.__code__, value.__globals__).items()
-        held = [(name, cell.cell_contents) for name, cell in cells if cell != type(cell)()]
-        return [*named, *held, ("", value.__defaults__), ("", value.__kwdefaults__), ("", value.__dict__)]
+        named = {} if _is_library(value.__globals__) else mentioned(value.__code__, value.__globals__)
+        cells = zip(value.__code__.co_freevars, value.__closure__ or (), strict=True)
+        named |= {word: item for word, cell in cells for item in gc.get_referents(cell)}  # none of an empty one
+        return [*named.items(), ("", value.__defaults__), ("", value.__kwdefaults__), ("", value.__dict__)]
     if isinstance(value, ModuleType) or (isinstance(value, type) and _is_of_library(value)):
         return ()
     if isinstance(value, type):
         return [("", item) for item in vars(value).values()]
     if isinstance(value, dict | list | tuple | set | deque):
-        items = value.values() if isinstance(value, dict) else value
-        return [("", item) for item in items] if len(value) <= MOST_ITEMS else ()
+        items = [*(value.values() if isinstance(value, dict) else value)] if len(value) <= MOST_ITEMS else []
+        return [("", item) for item in items]
     own = [] if _is_of_library(type(value)) else [*getattr(value, "__dict__", {}).items(), ("", type(value))]
     # The last one comes first: what has a name is met by it.
     return [*(("", item) for item in gc.get_referents(value) if not isinstance(item, type)), *own]
@@ -100,10 +96,10 @@ def _words(code: CodeType) -> Iterator[str]:
 
 
 def _is_of_library(kind: type) -> bool:
-    return _is_library(vars(sys.modules.get(kind.__module__, sys)))
+    return _is_library(getattr(sys.modules.get(str(kind.__module__), sys), "__dict__", {}))
 
 
 def _is_library(module: Mapping[str, Any]) -> bool:
     """Returns whether a module is of Python or was installed; by its names."""
     file = module.get("__file__")
-    return module.get("__name__") != "__main__" and (file is None or file.startswith(LIBRARIES))
+    return module.get("__name__") != "__main__" and (not isinstance(file, str) or file.startswith(LIBRARIES))
