@@ -21,7 +21,7 @@ from nbkit.views.statements.step import step_words
 from nbkit.views.statements.time import time_words
 from nbkit.views.summary.facts import facts
 from nbkit.views.summary.names import shown
-from nbkit.views.summary.once import once_per_view
+from nbkit.views.summary.once import once_per_view, one_view
 
 OTHER_THREADS = "whose ops are not recorded"  # as capture/step/other_threads.py counts them
 LATER_STEPS = (
@@ -72,6 +72,7 @@ class Brief:
 
 
 @once_per_view
+@one_view()
 def brief_of(trace: Trace) -> Brief:
     """Returns the brief of a trace; of a graph, which nobody ran, it has neither verdict nor findings."""
     found = entries(trace)

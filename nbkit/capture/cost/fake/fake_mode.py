@@ -1,11 +1,15 @@
 """Fake tensors for a step: torch's own mode, which finds the result of a call that it has met by fewer questions."""
 
+from itertools import count
 from typing import Any
 
 import torch
 from torch import Tensor
 from torch._subclasses import fake_tensor
 from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
+from torch.nn import Parameter
+
+from nbkit.capture.replay.copies import all_tensors
 
 META = torch.device("meta")  # to name it by a text takes as long as to make the tensor
 # What torch's key of a call takes as it is, with its type: 1 and 1.0 are the same to a dict.
@@ -18,6 +22,27 @@ PLAIN = frozenset(
 ENTRY: Any = getattr(fake_tensor, "_DispatchCacheValidEntry", ())
 NOTED = "_nbkit_noted"  # of a fake tensor: the id of its memory, its shape, and the number of its layout
 INPLACE_VIEW = torch.Tag.inplace_view
+with torch.inference_mode(False):  # the first use of nbkit may be inside of it
+    KEYS_OF_PLAIN = torch._C._dispatch_keys(torch.empty(0, device="cpu"))
+# Torch's keys of calls by what decides them, and numbers of layouts: both outlive a step, as torch's own memory does.
+KEYS: dict[tuple[Any, ...], Any] = {}
+LAYOUTS: dict[tuple[Any, ...], int] = {}
+NUMBERS = count()  # a number never stands for a second layout
+MOST_KEYS = 100_000
+
+
+def _is_plain(real: Tensor) -> bool:
+    """Returns whether a tensor is on the CPU, dense, and no view, and has neither a history nor a gradient."""
+    return (
+        type(real) in (Tensor, Parameter)
+        and torch._C._dispatch_keys(real) == KEYS_OF_PLAIN  # none of quantized, conjugated or nested, of functorch
+        and real.is_leaf
+        and not real._is_view()
+        and real.grad is None
+        and real.storage_offset() == 0
+        and (not real.requires_grad or getattr(real, "grad_dtype", real.dtype) == real.dtype)
+        and not getattr(real, "_is_buffer", False)
+    )
 
 
 class Alike:
@@ -49,9 +74,11 @@ class FakeMode(FakeTensorMode):
 
     def __init__(self) -> None:
         super().__init__()
-        self.keys: dict[tuple[Any, ...], Any] = {}
+        if len(KEYS) > MOST_KEYS:
+            KEYS.clear()
+            LAYOUTS.clear()
+        self.keys = KEYS if self.cache_enabled else {}
         self.known: dict[tuple[Any, ...], Known] = {}
-        self.layouts: dict[tuple[Any, ...], int] = {}
         self.codes: dict[int, int] = {}  # numbers of layouts, by the id of what torch keeps of a result
         is_lenient = getattr(self, "_allow_unsafe_data_ptr_access", False)
         name = "_set_warn_deprecated_on_mutable_data_ptr" if is_lenient else "_set_throw_on_mutable_data_ptr"
@@ -64,12 +91,11 @@ class FakeMode(FakeTensorMode):
     def dispatch(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         memories: list[int] = []
         short = self._short(func, args, kwargs or {}, memories)
-        known = None if short is None else self.known.get(short)
+        known = None if short is None else self.known.get(short) or self._met_before(short)
         if known is None or known.entry is None:
             out = super().dispatch(func, types, args, kwargs or {})
             if short is not None and known is None:
-                entry = FakeTensorMode.cache.get(self.keys[short]) if short in self.keys else None
-                known = self.known[short] = Known(entry if isinstance(entry, ENTRY) else None)
+                known = self._met_before(short) or self.known.setdefault(short, Known(None))
             if INPLACE_VIEW in func.tags:
                 self.forget(args)
         elif known.entry.is_output_tuple:
@@ -84,6 +110,14 @@ class FakeMode(FakeTensorMode):
             if self.alike is None:
                 self.alike = known.alike[aliases] = Alike(known.entry is not None)
         return out
+
+    def _met_before(self, short: tuple[Any, ...]) -> Known | None:
+        """Returns what torch keeps of a call that it has met, in this step or before; None if it keeps nothing."""
+        entry = FakeTensorMode.cache.get(self.keys[short]) if short in self.keys else None
+        if not isinstance(entry, ENTRY):
+            return None
+        known = self.known[short] = Known(entry)
+        return known
 
     @staticmethod
     def forget(args: Any) -> None:
@@ -125,14 +159,32 @@ class FakeMode(FakeTensorMode):
         with torch._C.DisableTorchFunction(), torch._C._DisableTorchDispatch():
             return self._on(memory, device)
 
-    def _on(self, memory: Tensor, device: torch.device) -> FakeTensor:
+    def from_real(self, real: Tensor) -> FakeTensor:
+        """Returns a fake tensor for a real one, as torch's own converter does; a plain tensor needs few questions."""
+        converter = self.fake_tensor_converter
+        meta, describer = converter.meta_converter, converter.meta_converter.describer
+        is_plain = _is_plain(real) and not torch.is_inference_mode_enabled() and real not in describer.lookup_tensor
+        storage = real.untyped_storage() if is_plain else None
+        if storage is None or storage in describer.lookup_storage or not storage.nbytes():
+            fake = converter.from_real_tensor(self, real)
+            self.forget([fake])  # torch makes a view first, and then says that it is conjugated
+            return fake
+        with torch._C.DisableTorchFunction(), torch._C._DisableTorchDispatch():
+            memory = torch.empty_strided(real.shape, real.stride(), dtype=real.dtype, device=META)
+            fake = self._on(memory, real.device, real.requires_grad)
+        if type(real) is Parameter:
+            fake._is_param = True  # type: ignore[attr-defined]
+        # Views of it, and others on its memory, are to share what it has.
+        converter.set_tensor_memo(real, fake)
+        meta.set_storage_memo(describer.describe_storage(storage), memory.untyped_storage())
+        return fake
+
+    def _on(self, memory: Tensor, device: torch.device, requires_grad: bool = False) -> FakeTensor:
         attributes = self.attributes.get(device)
         if attributes is None:
-            first = FakeTensor(self, memory, device)
-            self.attributes[device] = dict(vars(first))
-            return first
+            attributes = self.attributes[device] = dict(vars(FakeTensor(self, memory, device)))
         fake: FakeTensor = Tensor._make_subclass(
-            FakeTensor, memory, False, dispatch_device=True, device_for_backend_keys=device
+            FakeTensor, memory, requires_grad, dispatch_device=True, device_for_backend_keys=device
         )
         self.guard(fake)
         vars(fake).update(attributes)
@@ -156,6 +208,9 @@ class FakeMode(FakeTensorMode):
             return super()._cache_key(*asked)
         key = self.keys.get(short)
         if key is None:
+            self.forget(all_tensors(args, kwargs))  # what is noted of a tensor that has changed must not last
+            if (short := self._short(func, args, kwargs, [])) is None:
+                return super()._cache_key(*asked)
             key = self.keys[short] = super()._cache_key(*asked)
         return key
 
@@ -193,5 +248,5 @@ class FakeMode(FakeTensorMode):
             value.dtype, value.shape, value.stride(), value.storage_offset(), memory.nbytes(), value.fake_device,
             value.is_conj(), value.is_neg(), value.is_inference(),
         )  # fmt: skip
-        noted = value.__dict__[NOTED] = id(memory), value.shape, self.layouts.setdefault(layout, len(self.layouts))
+        noted = value.__dict__[NOTED] = id(memory), value.shape, LAYOUTS.setdefault(layout, next(NUMBERS))
         return noted

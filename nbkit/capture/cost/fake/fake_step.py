@@ -126,7 +126,7 @@ class FakeStep(StepMode):
         # The mode, which may be on, takes no real tensor; a fake one, of a step before, is none without its dispatch.
         with nullcontext() if isinstance(real, FakeTensor) else torch._C._DisableTorchDispatch():
             alias = real.detach()
-        fake: Tensor = self.fake.from_tensor(alias)
+        fake: Tensor = self.fake.from_real(alias)
         return fake
 
     def forget_converted(self) -> None:
@@ -224,6 +224,8 @@ class FakeStep(StepMode):
 
     def _computed(self, func: OpOverload, args: Any, kwargs: Any) -> Any:
         """Runs an op on fake tensors: what calling it would do, without the way through the dispatcher to the mode."""
+        if func is LIFT and type(args[0]) is FakeTensor and args[0].fake_mode is self.fake:
+            return self.fake.another(args[0])
         mode: Any = torch._C._unset_dispatch_mode(FAKE)
         try:
             out = mode.dispatch(func, (FakeTensor,), args, kwargs)
@@ -282,7 +284,7 @@ class FakeStep(StepMode):
         refuse_shard(real, self.asking.place)
         try:
             with self._without_fake_mode() if real.layout in COMPRESSED else nullcontext():
-                fake = self.fakes[real] = self.fake.fake_tensor_converter.from_real_tensor(self.fake, real)
+                fake = self.fakes[real] = self.fake.from_real(real)
         except RecursionError as error:
             raise not_taken(real, self.asking.place()) from error
         self.values.note(real, fake)

@@ -4,9 +4,15 @@ import pytest
 import torch
 from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 
+from nbkit.capture.cost.fake import fake_mode
 from nbkit.capture.cost.fake.fake_mode import FakeMode
 
 aten = torch.ops.aten
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_known(monkeypatch):
+    monkeypatch.setattr(fake_mode, "KEYS", {})
 
 
 def made(mode, *shape, **options):
@@ -123,3 +129,75 @@ def test_a_kept_result_is_that_of_torch(call):
         found[-1] += [[one is x or (isinstance(one, FakeTensor) and one.untyped_storage() is x.untyped_storage())
                        for one in part] for part in parts]  # fmt: skip
     assert found[0] == found[1] and found[0][0] == found[0][1]
+
+
+def test_a_later_step_asks_for_no_key_again(monkeypatch):
+    def neg():
+        mode = FakeMode()
+        x = made(mode, 2, 3)
+        with mode:
+            return form(aten.neg.default(x))
+
+    first = neg()
+    monkeypatch.setattr(FakeTensorMode, "_cache_key", None)  # who asks for one, calls it
+    assert neg() == first
+    fake_mode.KEYS.clear()
+    with pytest.raises(TypeError):
+        neg()
+
+
+def test_what_torch_forgets_is_not_known_to_a_later_step(monkeypatch):
+    for _ in "12":
+        monkeypatch.setattr(FakeTensorMode, "cache", {})
+        mode = FakeMode()
+        x = made(mode, 2, 3)
+        with mode:
+            aten.neg.default(x)
+        assert [entry for key, entry in FakeTensorMode.cache.items()]
+
+
+def test_a_conjugated_tensor_is_told_apart_from_others_of_a_step_before():
+    real = torch.tensor([1 + 2j])
+    conjugates = []
+    for taken in (real.conj(), real):
+        mode = FakeMode()
+        fake = mode.from_real(taken)
+        with mode:
+            conjugates.append(aten._conj.default(fake).is_conj())
+    assert conjugates == [False, True]
+
+
+def whole():
+    return torch.arange(24.0).view(4, 6).clone()
+
+
+# Real tensors that are plain, and others that are not: a view, one that lies in the memory of another, a history.
+REAL = {
+    "plain": lambda: [whole()],
+    "integers": lambda: [torch.arange(6)],
+    "number": lambda: [torch.tensor(2.0)],
+    "empty": lambda: [torch.empty(0, 3)],
+    "strided": lambda: [torch.empty_strided((3, 2), (1, 3))],
+    "parameter": lambda: [torch.nn.Parameter(whole())],
+    "buffer": lambda: [torch.nn.Buffer(whole())],
+    "view": lambda: (lambda x: [x, x[1:], x.t()])(whole()),
+    "view first": lambda: (lambda x: [x[1:], x])(whole()),
+    "data": lambda: (lambda x: [x, x.data[2:], x.data])(torch.nn.Parameter(whole())),
+    "history": lambda: [whole().requires_grad_() * 2],
+    "conjugate": lambda: [torch.ones(3, dtype=torch.complex64).conj()],
+    "no memory": lambda: (lambda x: [x.untyped_storage().resize_(0) and None, x][1:])(whole()),
+}
+
+
+@pytest.mark.parametrize("real", REAL)
+def test_a_fake_tensor_for_a_real_one_is_that_of_torch(real):
+    tensors = REAL[real]()
+    found = []
+    for taken in (FakeMode().from_real, FakeTensorMode().from_tensor):
+        fakes = [taken(tensor) for tensor in tensors]
+        memories = [fake.untyped_storage() for fake in fakes]
+        found.append([(form(fake), fake.is_leaf, fake._is_view(), isinstance(fake, torch.nn.Parameter),
+                       isinstance(fake, torch.nn.Buffer), memories.index(fake.untyped_storage()),
+                       torch._C._dispatch_keys(fake).raw_repr()) for fake in fakes])  # fmt: skip
+        assert all(taken(tensor) is fake for tensor, fake in zip(tensors, fakes, strict=True))
+    assert found[0] == found[1]
