@@ -173,7 +173,7 @@ class FakeMode(FakeTensorMode):
             memory = torch.empty_strided(real.shape, real.stride(), dtype=real.dtype, device=META)
             fake = self._on(memory, real.device, real.requires_grad)
         if type(real) is Parameter:
-            fake._is_param = True  # type: ignore[attr-defined]
+            fake._is_param = True
         # Views of it, and others on its memory, are to share what it has.
         converter.set_tensor_memo(real, fake)
         meta.set_storage_memo(describer.describe_storage(storage), memory.untyped_storage())
