@@ -26,6 +26,7 @@ class Passes:
         self.noted: list[Pass] = []  # with rows of recording.ops
         self.is_pending = False  # the last one left gradients, and no optimizer has stepped since
         self.depth = 0
+        self.creates_graph = False
         self.patch = Patch(torch.autograd, "backward")
 
     def install(self) -> None:
@@ -36,6 +37,8 @@ class Passes:
             if get_ident() != passes.recording.main.ident or passes.depth:
                 return patch.before(*args, **kwargs)
             timed_isolated(passes.recording, passes._begin, passes._trouble)
+            # As torch.Tensor.backward gives it: tensors, their gradients, retain_graph, create_graph.
+            passes.creates_graph = bool(kwargs.get("create_graph", args[3] if len(args) > 3 else False))
             passes.depth += 1
             try:
                 return patch.before(*args, **kwargs)
@@ -60,7 +63,8 @@ class Passes:
         self.row = self.recording.ops.row_count
 
     def _end(self) -> None:
-        self.noted.append(Pass(range(self.row, self.recording.ops.row_count), self.recording.step))
+        rows = range(self.row, self.recording.ops.row_count)
+        self.noted.append(Pass(rows, self.recording.step, creates_graph=self.creates_graph))
         self.is_pending = self._has_gradients()
 
     def _has_gradients(self) -> bool:

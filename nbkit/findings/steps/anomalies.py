@@ -36,6 +36,14 @@ SPIKE = (
 )
 
 
+# A rate that is 0 for all it does: this share of the largest, between so many steps of falling and of rising.
+OF_RATE, SLOW = 1e-3, 3
+PAST = (
+    "Call scheduler.step() once for each step of the optimizer, and give the schedule as many steps as the training "
+    "has (T_max). If the rate is to rise again, this is as it should be."
+)
+
+
 class AnomalyJudge:
     """Judges steps one after the other, by the rows of the frame `steps`."""
 
@@ -85,7 +93,7 @@ def step_findings(steps: pd.DataFrame, parameters: pd.DataFrame) -> list[Finding
             findings.append(_jump(steps, at))
         elif kind in NOT_FINITE_OF:
             findings.append(_not_finite(steps, at, kind))
-    return [*findings, *_skipped(steps, parameters)]
+    return [*findings, *_skipped(steps, parameters), *past_schedule(steps)]
 
 
 def never_stepped(steps: pd.DataFrame) -> list[Finding]:
@@ -95,6 +103,22 @@ def never_stepped(steps: pd.DataFrame) -> list[Finding]:
         return []
     message = f"No optimizer steps in any of {units.counted(len(steps), 'step')}, and its parameters stay as they were"
     return [Finding("no_step", "warning", message, NEVER_STEPPED, count=count)]
+
+
+def past_schedule(steps: pd.DataFrame) -> list[Finding]:
+    """Returns a finding where the learning rate falls to 0, step by step, and rises from there as slowly."""
+    rates = steps["learning_rate"].dropna()
+    values, numbers = rates.tolist(), steps["step"].loc[rates.index].tolist()
+    for at in range(SLOW, len(values) - SLOW):
+        most, falls, rises = max(values[:at]), values[at - SLOW : at + 1], values[at : at + SLOW + 1]
+        if values[at] > OF_RATE * most or falls != sorted(set(falls), reverse=True) or rises != sorted(set(rises)):
+            continue
+        if rises[1] < most / 2:  # a restart jumps
+            fall = f"from {most:.3g} to {values[at]:.3g} by step {numbers[at]}"
+            message = f"The learning rate falls {fall} and rises again: its schedule is over there"
+            evidence = {"learning_rate": values[at]}
+            return [Finding("past_schedule", "hint", message, PAST, step=numbers[at], evidence=evidence)]
+    return []
 
 
 def _jump(steps: pd.DataFrame, at: int) -> Finding:

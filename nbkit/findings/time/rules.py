@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 import pandas as pd
 
 from nbkit.findings.finding import Finding, findings_frame, line_texts
+from nbkit.findings.time.anomaly_mode import anomaly_mode
 from nbkit.findings.time.attention import attention
 from nbkit.findings.time.cases import Measure
 from nbkit.findings.time.copies import copies
@@ -29,6 +30,7 @@ RULES: tuple[Callable[[TimedStep], list[Finding]], ...] = (
     module_loops,
     line_loops,
     single_tensor_optimizers,
+    anomaly_mode,
 )
 
 

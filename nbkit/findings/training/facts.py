@@ -55,11 +55,13 @@ class Pass(NamedTuple):
     """Describes a backward pass: its ops, and `step` as in ops.
 
     `is_cleared`: it left gradients, and all were gone when the next pass began, though no optimizer had stepped.
+    `creates_graph`: it was backward(create_graph=True).
     """
 
     ops: range
     step: int
     is_cleared: bool = False
+    creates_graph: bool = False
 
 
 class Average(NamedTuple):

@@ -12,6 +12,10 @@ from nbkit.findings.training.facts import Audit, at_line
 # The results of the last step are alive at its end, and may be; so may those of the step before.
 FEWEST_STEPS = 3
 KEPT = "Keep numbers, not tensors with a graph: loss.item(), output.detach(), or compute it under torch.no_grad()."
+CREATED = (
+    "Leave create_graph out where no gradient is differentiated again; where one is, use torch.autograd.grad(), or set "
+    ".grad of the parameters to None after each step. " + KEPT
+)
 SEED = "Call torch.manual_seed() once, before the first step; for numbers that are to repeat, use a generator."
 DRAWS = ("aten.bernoulli", "aten.native_dropout", "aten.rand", "aten.normal", "aten.multinomial", "aten.uniform")
 
@@ -81,10 +85,19 @@ def _kept(audit: Audit, op_ids: list[int], steps: int) -> Finding:
         severity="hint",
         message=f"{many} of {op['op'].rpartition('.')[0]}{where} {'are' if len(op_ids) > 1 else 'is'} kept with "
         f"{'their' if len(op_ids) > 1 else 'its'} autograd graph, which holds ops of {steps} steps: "
-        "memory grows with each step",
-        advice=KEPT,
+        f"memory grows with each step{_by_create_graph(audit)}",
+        advice=CREATED if _by_create_graph(audit) else KEPT,
     )
     return at_ops(finding, audit.ops, op_ids, audit.texts)
+
+
+def _by_create_graph(audit: Audit) -> str:
+    """Says at which line a backward pass gives gradients a graph of their own; nothing where none does."""
+    rows = next((one.ops for one in audit.passes if one.creates_graph and len(one.ops)), None)
+    if rows is None:
+        return ""
+    line = at_line(audit, audit.ops["source"].iloc[rows[0]])
+    return f". backward(create_graph=True) gives each gradient a graph, too{line}"
 
 
 def repeated_draws(audit: Audit) -> list[Finding]:

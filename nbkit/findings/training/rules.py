@@ -17,6 +17,7 @@ from nbkit.findings.training.gradients import (
 from nbkit.findings.training.kept import kept_graphs, repeated_draws
 from nbkit.findings.training.modes import dropout_in_eval, trained_in_eval
 from nbkit.findings.training.norms import lone_samples, norms_in_eval, static_statistics, unset_statistics
+from nbkit.findings.training.summed import summed_means
 from nbkit.findings.training.untrained import untrained, unused_gradients
 from nbkit.findings.training.updates import (
     lost_averages,
@@ -59,6 +60,7 @@ RULES = (
     parted_copies,
     kept_graphs,
     repeated_draws,
+    summed_means,
     unused_gradients,
 )
 

@@ -3,6 +3,7 @@
 import math
 
 import pytest
+import torch
 
 from nbkit.findings.steps.anomalies import AnomalyJudge, is_jump, step_findings
 from nbkit.schema import PARAMETERS, STEPS
@@ -115,3 +116,46 @@ def test_skipped_steps_are_a_warning_once_they_are_many_and_most():
     ]
     mostly_done = [1] * 20 + [0] * 20
     assert said(steps([1.0] * 40, skipped_steps=mostly_done, optimizer_steps=[1 - one for one in mostly_done])) == []
+
+
+def rates(schedule, calls=1, count=30, most=0.1):
+    """The frame of steps whose learning rate a scheduler of torch's sets, called so often behind each step."""
+    optimizer = torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=most)
+    scheduler, found = schedule(optimizer), []
+    for _ in range(count):
+        found.append(optimizer.param_groups[0]["lr"])
+        optimizer.step()
+        for _ in range(calls):
+            scheduler.step()
+    return steps([1.0] * count, learning_rate=found)
+
+
+def cosine(optimizer):
+    return torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=40)
+
+
+def test_a_schedule_that_is_stepped_more_often_than_the_optimizer_is_told_where_it_ends():
+    assert said(rates(cosine, calls=4)) == [
+        (
+            "past_schedule",
+            "hint",
+            10,
+            "The learning rate falls from 0.1 to 0 by step 10 and rises again: its schedule is over there",
+        )
+    ]
+    assert said(rates(cosine)) == []
+
+
+@pytest.mark.parametrize(
+    "schedule",
+    [
+        lambda o: torch.optim.lr_scheduler.CosineAnnealingWarmRestarts(o, T_0=10),
+        lambda o: torch.optim.lr_scheduler.OneCycleLR(o, max_lr=0.1, total_steps=31),
+        lambda o: torch.optim.lr_scheduler.CyclicLR(o, base_lr=0.01, max_lr=0.1, step_size_up=5),
+        lambda o: torch.optim.lr_scheduler.LinearLR(o, 1e-4, total_iters=10),
+        lambda o: torch.optim.lr_scheduler.StepLR(o, 5, gamma=0.01),
+    ],
+    ids=["restarts", "one cycle", "cyclic", "warm-up", "steps"],
+)
+def test_schedules_as_they_are_meant_are_not_told(schedule):
+    assert said(rates(schedule)) == []
