@@ -133,7 +133,8 @@ def named_function(case: Case, gate: Gate, side: str) -> str | None:
     # Of positive numbers alone relu, elu and more are the numbers themselves.
     if errors[NONE] <= best + 1e-12 * norm(wanted):
         name = NONE
-    return name if best <= allowed else None
+    made = FUNCTIONS[name](value) if factor is None else FUNCTIONS[name](value) * factor
+    return name if best <= allowed and case.holds(made, wanted) else None
 
 
 def applied(gate: Gate, name: str) -> Floats:

@@ -18,10 +18,13 @@ LIMITS = ((1e-6, 0.01), (2e-3, 0.03), (np.inf, 0.1))
 MOST_LEFT = 0.2
 # A difference that is less than this many eps of the values is rounding.
 CLEAR = 1.0
+# An element may be off by so many eps; so few may be far off; of so many no more than the size may be known, and of
+# numbers of one scale so many are as small beside their median as a share.
+ROUNDINGS, STRAY, MOST_ROUNDED, SCALED = 100.0, 0.005, 0.1, 10.0
 SAMPLE = 2048
 SEED = 11
-# Below this a score is masked.
-MASKED = -1e4
+# Below this a score is masked; what is masked is so many times as large as other such, at most.
+MASKED, MASKS = -1e4, 4.0
 FEWEST = 8
 # Values inside a region and near it that are tried, and so many of one shape where it is pairs that are tried.
 NEAREST, PAIRED = 24, 8
@@ -140,8 +143,28 @@ class Case:
         """Returns the kind if the candidate explains the difference; null otherwise."""
         if not self.may_be(candidate):
             return None
-        explained = self.explained(floats(candidate))
-        return Kind(name, message, explained) if explained <= self.limit else None
+        explained, values = self.explained(floats(candidate)), floats(candidate).reshape(self.right.shape)
+        return Kind(name, message, explained) if explained <= self.limit and self.holds(values, self.right) else None
+
+    def rest(self, candidate: Floats, wanted: Floats, beside: Floats) -> float:
+        """Returns what a candidate for one side leaves of the difference; infinite if it does not hold throughout."""
+        rest = norm(wanted - candidate) / max(norm(wanted - beside), 1e-300)
+        return rest if rest > MOST_LEFT or self.holds(candidate, wanted) else np.inf
+
+    def holds(self, candidate: Floats, wanted: Floats) -> bool:
+        """Returns whether a candidate is what is wanted element by element, whatever their sizes, within rounding.
+
+        Small elements may be off by what is rounding beside the others, as where sums cancel, if no more of them are
+        than are that small among numbers of one scale: of many decades a norm sees the largest ones alone.
+        """
+        rest, size = np.abs(wanted - candidate).reshape(-1), np.abs(wanted).reshape(-1)
+        is_off = rest > ROUNDINGS * self.eps * size
+        if not is_off.any():
+            return True
+        is_far = rest > ROUNDINGS * self.eps * norm(wanted) / size.size**0.5
+        allowed = SCALED * float(size[is_off].max()) / max(float(np.median(size)), 1e-300)
+        most = max(STRAY, 1 / size.size, min(MOST_ROUNDED, allowed))
+        return bool(is_far.mean() <= STRAY and is_off.mean() <= most)
 
     @cached_property
     def known(self) -> tuple[Known, ...]:
@@ -267,11 +290,12 @@ def _comparable(left: Floats, right: Floats) -> tuple[Floats, Floats]:
 
 
 def _masked(values: Floats) -> npt.NDArray[np.bool_]:
-    """Returns which elements are masked: far below all others, that are no large numbers themselves."""
+    """Returns which elements are masked: far below all others, that are no large numbers, and about as large."""
     with np.errstate(invalid="ignore"):
         is_low = values <= MASKED
     if is_low.any():
-        rest = np.abs(values[~is_low & np.isfinite(values)])
-        if not len(rest) or float(np.median(rest)) > -MASKED / 10:
+        rest, low = np.abs(values[~is_low & np.isfinite(values)]), values[is_low & np.isfinite(values)]
+        is_wide = len(low) and low.min() < MASKS * low.max()
+        if is_wide or not len(rest) or float(np.median(rest)) > -MASKED / 10:
             return np.zeros(values.shape, dtype=bool)
     return np.asarray(is_low)

@@ -50,7 +50,7 @@ def factor_of(case: Case) -> Factor | None:
     if not 1e-6 <= abs(factor) <= 1e6:
         return None
     shown = number_text(float(f"{factor:.3g}") if abs(factor / float(f"{factor:.3g}") - 1) < READ else factor)
-    rest = case.explained(factor * case.left)
+    rest = case.rest(factor * case.left, case.right, case.left)
     if shown == "1" or rest > case.limit:
         return None
     return Factor(factor, shown, reading_of(factor, case.dimensions, max(READ, case.eps)), rest)
@@ -165,7 +165,7 @@ def gain(case: Case) -> Kind | None:
     if not _is_linear(case) or case.is_weight or has_other_weight or (factors := _gain_of(case)) is None:
         return None
     least, most = number_text(float(factors.min())), number_text(float(factors.max()))
-    if least == most == "1":
+    if least == most:
         return None
     message = (
         f"The right one is the left one with each of its {len(factors)} channels times a number, {least} to {most}."
@@ -180,7 +180,7 @@ def _gain_of(case: Case) -> Floats | None:
         return None
     left, right = case.left.reshape(-1, width), case.right.reshape(-1, width)
     factors = np.asarray((left * right).sum(0) / np.maximum((left * left).sum(0), 1e-300))
-    return factors if norm(right - left * factors) <= case.limit * case.distance else None
+    return factors if case.rest(left * factors, right, left) <= case.limit else None
 
 
 def _residuals(case: Case) -> Iterator[tuple[Known, int, Floats]]:

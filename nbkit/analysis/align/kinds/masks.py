@@ -142,7 +142,8 @@ def _agree(case: Case, masks: Masks) -> bool:
     left, right = (np.where(both, floats(one), 0.0) for one in (case.region.left, case.region.right))
     if masks.form == "probabilities":
         left, right = (one / np.maximum(one.sum(-1, keepdims=True), 1e-300) for one in (left, right))
-    return norm(right - left) <= max(0.01, 4 * case.eps) * max(norm(left), 1e-300)
+    near = max(0.01, 4 * case.eps) * max(norm(left), 1e-300)
+    return bool(np.isfinite(near)) and norm(right - left) <= near and case.holds(right, left)
 
 
 def _seen(masks: Masks) -> str:

@@ -73,7 +73,7 @@ def _arithmetic(case: Case) -> Kind | None:
             for sign, operation in (("-", np.subtract), ("/", np.divide)):
                 if not _is_made(case, operation(at(first, case.places), at(second, case.places))):
                     continue
-                if norm(case.left - operation(floats(first), floats(second))) <= case.limit * case.distance:
+                if case.rest(operation(floats(first), floats(second)), case.left, case.right) <= case.limit:
                     right = operation(floats(second), floats(first))
                     message = (
                         f"The right one is {other.name} {sign} {one.name}, the left one {one.name} {sign} {other.name}."

@@ -27,12 +27,11 @@ def branch_kind(case: Case) -> Kind | None:
         if side is None or not side.inner:
             continue
         told = recorded_epsilon(case, here), recorded_epsilon(case, there)
-        distance = norm(side.other - side.own)
         for tail in tails_of(side):
             fits = (
                 Kind(name, message.format(here=here, there=there), explained)
                 for name, message, rows in _variants(side, tail, case.dimensions, told)
-                if (explained := norm(side.other - tail.carry(rows)) / max(distance, 1e-300)) <= case.limit
+                if (explained := case.rest(tail.carry(rows), side.other, side.own)) <= case.limit
             )
             if (kind := _best(fits)) is not None:
                 return kind

@@ -26,8 +26,7 @@ def attention_kind(case: Case) -> Kind | None:
             for name, message, result in _variants(attention):
                 # A row that is wholly masked may hold anything.
                 rows = np.isfinite(result).all(-1) & np.isfinite(other).all(-1)
-                distance = norm((other - own)[rows])
-                explained = norm((other - result)[rows]) / max(distance, 1e-300)
+                explained = case.rest(result[rows], other[rows], own[rows])
                 if explained <= case.limit and rows.mean() > 0.5:
                     return Kind(name, message.format(here=here, there=there), explained)
     return None

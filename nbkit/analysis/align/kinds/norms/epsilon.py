@@ -97,7 +97,6 @@ def _snapped(value: float) -> float | None:
 def _added(case: Case, told: Told) -> Kind | None:
     """Tests v + e, sqrt(v + e) and 1 / sqrt(v + e) with v known, or a mean of squares or variance of what is known."""
     left, right = (side.reshape(-1)[case.places] for side in (case.left, case.right))
-    distance = norm(right - left)
     if any(one is not None and one.is_outside for one in told):
         return _outside(case, told, left, right)
     for known in _statistics_beside(case):
@@ -109,8 +108,8 @@ def _added(case: Case, told: Told) -> Kind | None:
             )
             if first is None or second is None or first == second:
                 continue
-            explained = norm(right - forth(known + second)) / distance
-            if max(explained, norm(left - forth(known + first)) / distance) <= max(case.limit, MOST_LEFT / 2):
+            explained = case.rest(forth(known + second), right, left)
+            if max(explained, case.rest(forth(known + first), left, right)) <= max(case.limit, MOST_LEFT / 2):
                 sure = [one is not None or value > 0 for one, value in zip(told, (first, second), strict=True)]
                 return Kind(NAME, _message_of(first, second, sure), explained)
     return None
@@ -172,7 +171,7 @@ def _normed(case: Case, told: Told) -> Kind | None:
     for bias in _biases(case, width):
         rows = Rows(sides[0] - bias, sides[1] - bias)
         # Rows must differ by a factor each, before any epsilon is tried.
-        if norm(rows.right - rows.ratios[:, None] * rows.left) > MOST_LEFT * rows.distance:
+        if case.rest(rows.ratios[:, None] * rows.left, rows.right, rows.left) > MOST_LEFT:
             continue
         solved = (_solved(case, statistic, rows, told) for statistic in _statistics(case, width, chosen))
         found += [one for one in solved if one is not None]

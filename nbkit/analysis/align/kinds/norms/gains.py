@@ -40,7 +40,7 @@ def other_gain(case: Case) -> Kind | None:
     if not distance or not (vectors[0] or vectors[1]):
         return None
     for unit in _units(case):
-        left, right = (_fitted(case, unit, *one, distance) for one in zip(sides, vectors, strict=True))
+        left, right = (_fitted(case, unit, *one) for one in zip(sides, sides[::-1], vectors, strict=True))
         if left is not None and right is not None and left.gain != right.gain:
             return Kind(NAME, _message(left, right), max(left.rest, right.rest))
     return None
@@ -89,7 +89,7 @@ def _units(case: Case) -> Iterator[Floats]:
 
 
 def _fitted(
-    case: Case, unit: Floats, wanted: Floats, vectors: list[tuple[str, Floats]], distance: float
+    case: Case, unit: Floats, wanted: Floats, beside: Floats, vectors: list[tuple[str, Floats]]
 ) -> Affine | None:
     """Returns the gain and the bias with which a side is made of a value; null if none does."""
     gains = [(name, vector) for name, vector in vectors]
@@ -99,7 +99,7 @@ def _fitted(
     for gain, factors in gains:
         scaled = unit * factors
         for bias, vector in (*vectors, (NONE, np.zeros(unit.shape[-1]))):
-            rest = norm(wanted - scaled - vector) / distance
+            rest = case.rest(scaled + vector, wanted, beside)
             if (bias == NONE or bias != gain) and rest <= case.limit and (best is None or rest < best.rest):
                 best = Affine(gain, bias, rest)
     return best

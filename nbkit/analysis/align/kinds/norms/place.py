@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from nbkit.analysis.align.kinds.case import FEWEST, Case, Floats, floats, head_rows, is_close, norm
+from nbkit.analysis.align.kinds.case import FEWEST, Case, Floats, floats, head_rows, is_close
 from nbkit.analysis.align.region import Kind
 from nbkit.graphs.canonical_ops import op_kind
 
@@ -44,14 +44,15 @@ def _norms(case: Case, rows: Floats) -> Iterator[tuple[str, str, Floats]]:
 def _moved(case: Case) -> Kind | None:
     """Tests formulas of one or two values of the pair's shape."""
     left, right = head_rows(case.left), head_rows(case.right)
-    allowed = case.limit * norm(right - left)
     formulas = list(_formulas(case))
-    ours = [one for one in formulas if norm(left - one[-1]) <= allowed]
+    ours = [one for one in formulas if case.rest(one[-1], left, right) <= case.limit]
     for words, bare, _, _ in ours:
         for other_words, other_bare, _, value in formulas:
-            if words != other_words and bare == other_bare and norm(right - value) <= allowed:
+            if words == other_words or bare != other_bare:
+                continue
+            if (rest := case.rest(value, right, left)) <= case.limit:
                 message = f"The norm stands elsewhere: {words} on the left, {other_words} on the right."
-                return Kind(NAME, message, norm(right - value) / norm(right - left))
+                return Kind(NAME, message, rest)
     return None
 
 
@@ -60,17 +61,19 @@ def missing_before_norm(case: Case) -> Kind | None:
     if len(case.shape) < 2 or case.shape[-1] < 4:
         return None
     left, right = head_rows(case.left), head_rows(case.right)
-    allowed = case.limit * norm(right - left)
     formulas = [one for one in _formulas(case) if one[0].startswith("norm(") and one[0].endswith(")")]
     for first, second, full, part in ((left, right, "left", "right"), (right, left, "right", "left")):
-        sums = {one[1:3]: None for one in formulas if " + " in one[1] and norm(first - one[-1]) <= allowed}
+        added = [one for one in formulas if " + " in one[1]]
+        sums = {one[1:3]: None for one in added if case.rest(one[-1], first, second) <= case.limit}
         for bare, weights in sums:
             terms = bare.split(" + ")
             for _, term, other_weights, value in formulas:
-                if term in terms and weights == other_weights and (rest := norm(second - value)) <= allowed:
+                if term not in terms or weights != other_weights:
+                    continue
+                if (rest := case.rest(value, second, first)) <= case.limit:
                     other = next(one for one in terms if one != term)
                     message = f"The {part} one lacks the residual {other}, which the {full} one adds before its norm."
-                    return Kind("missing_residual", message, rest / norm(right - left))
+                    return Kind("missing_residual", message, rest)
     return None
 
 
@@ -126,13 +129,13 @@ def _normed_product(
     case: Case, rows: Floats, matrix: Floats, offsets: list[Floats], sides: tuple[Floats, Floats]
 ) -> float | None:
     """Returns what is left where the first side is norm(x) W + b, and the second x W + b; null if they are not."""
-    distance, bare = norm(sides[1] - sides[0]), rows @ matrix
+    bare = rows @ matrix
     for bias in offsets:
-        rest = norm(sides[1] - bare - bias) / distance
+        rest = case.rest(bare + bias, sides[1], sides[0])
         if rest > case.limit:
             continue
         for _, _, normed in _norms(case, rows):
-            explained = max(rest, norm(sides[0] - normed @ matrix - bias) / distance)
+            explained = max(rest, case.rest(normed @ matrix + bias, *sides))
             if explained <= case.limit:
                 return explained
     return None
@@ -154,16 +157,15 @@ def _vectors(case: Case, width: int) -> list[Floats]:
 def _direct(case: Case) -> Kind | None:
     """Tests whether one side is the norm of the other."""
     left, right = head_rows(case.left), head_rows(case.right)
-    allowed = case.limit * norm(right - left)
     for first, second, side, other in ((left, right, "right", "left"), (right, left, "left", "right")):
         # What has a norm of its own, and no fewer than the other one, lacks none.
         if 0 < _count_norms(case, side) <= _count_norms(case, other):
             continue
         for kind, _, normed in _norms(case, first):
-            if (rest := norm(second - normed)) <= allowed:
+            if (rest := case.rest(normed, second, first)) <= case.limit:
                 name = "an RMS norm" if kind == "rms" else "a layer norm"
                 message = f"The {side} one is the {other} one after {name}, which the {other} one lacks here."
-                return Kind(NAME, message, rest / norm(right - left))
+                return Kind(NAME, message, rest)
     return None
 
 

@@ -176,5 +176,5 @@ def _turned(case: Case, turn: Turn) -> Kind | None:
     if found[0] is None or found[1] is None or found[0] == found[1]:
         return None
     made = powers(frequencies(found[1], turn.width // 2), steps)
-    explained = norm(turned(turn.x, made, turn.layout, turn.axis) - turn.right) / distance
+    explained = case.rest(turned(turn.x, made, turn.layout, turn.axis), turn.right, turn.left)
     return Kind(NAME, _message(found[0], found[1]), explained)

@@ -64,11 +64,10 @@ def _order(length: int, size: int, width: int, layout: str) -> npt.NDArray[np.in
 
 
 def _turned(case: Case, turn: Turn) -> Kind | None:
-    distance = norm(turn.right - turn.left)
-    if distance == 0:
+    if norm(turn.right - turn.left) == 0:
         return None
     for how, candidate in _candidates(turn):
-        explained = norm(turn.right - candidate) / distance
+        explained = case.rest(candidate, turn.right, turn.left)
         if explained <= case.limit:
             other = LAYOUTS[1 - LAYOUTS.index(turn.layout)]
             part = "" if turn.width == turn.x.shape[-1] else f" ({turn.width} of {turn.x.shape[-1]} elements)"

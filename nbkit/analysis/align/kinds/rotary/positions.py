@@ -57,7 +57,7 @@ def _rows(case: Case) -> Kind | None:
                 ):
                     continue
                 first, second = (np.moveaxis(one, axis, 0) for one in (case.left, case.right))
-                explained = norm(second[theirs] - first[ours]) / norm(second[theirs] - first[theirs])
+                explained = case.rest(first[ours], second[theirs], first[theirs])
                 if explained <= case.limit:
                     return Kind(NAME, _message(shift, f"The rows along axis {axis}"), explained)
     return None
@@ -78,11 +78,11 @@ def _turned(case: Case) -> Kind | None:
         steps = fitted(turn.x, turn.right, turn.layout, turn.width, turn.axis, case.limit)
         if steps is None or len(steps) < 2:
             continue
-        inverse, distance = step_frequencies(turn.steps), norm(turn.right - turn.left)
+        inverse = step_frequencies(turn.steps)
         for step in range(1, MOST_SHIFT + 1):
             for shift in (step, -step):
                 candidate = turned(turn.x, turn.steps * np.exp(1j * shift * inverse), turn.layout, turn.axis)
-                explained = norm(candidate - turn.right) / max(distance, 1e-300)
+                explained = case.rest(candidate, turn.right, turn.left)
                 if explained <= case.limit:
                     text = f"The positions by which {turn.name} is turned are those of the left one plus {shift}."
                     return Kind(NAME, text, explained)
@@ -104,7 +104,7 @@ def _added(case: Case) -> Kind | None:
                 moved = table[second : second + rows] - table[first : first + rows]
                 if first == second or norm(change[0] - moved) > case.limit * norm(change[0]):
                     continue
-                explained = norm(change - moved) / case.distance
+                explained = case.rest(case.left + (change * 0 + moved).reshape(case.shape), case.right, case.left)
                 if explained <= case.limit:
                     message = f"The added rows of {one.name} begin at {first} on the left, {second} on the right."
                     return Kind(NAME, message, explained)
