@@ -15,6 +15,8 @@ from nbkit.analysis.align.region import Kind
 
 Variant = tuple[str, str, Floats]  # kind, message with {here} and {there}, result
 MOST_SHIFT = 3
+# Steps to a factor of scores, their width for a derivative, and what is no factor.
+FITTING, STEP, READ = 12, 1e-5, 1e-3
 
 
 def attention_kind(case: Case) -> Kind | None:
@@ -23,7 +25,7 @@ def attention_kind(case: Case) -> Kind | None:
         return None
     for here, there in (("left", "right"), ("right", "left")):
         for attention, own, other in chain(attentions(case, here), fused(case, here)):
-            for name, message, result in _variants(attention):
+            for name, message, result in chain(_variants(attention), _fitted(attention, other)):
                 # A row that is wholly masked may hold anything.
                 rows = np.isfinite(result).all(-1) & np.isfinite(other).all(-1)
                 explained = case.rest(result[rows], other[rows], own[rows])
@@ -80,6 +82,22 @@ def _factors(attention: Attention) -> Iterator[Variant]:
     for factor, reading in readings:
         text = f"The scores of the {{there}} one are {number_text(factor)} times those of the {{here}} one{reading}."
         yield "scale", text, attention.result(factor * attention.scores, attention.masked)
+
+
+def _fitted(attention: Attention, other: Floats) -> Iterator[Variant]:
+    """Yields the scores times the factor that fits the other side's result best, by Gauss-Newton steps."""
+    factor = 1.0
+    for _ in range(FITTING):
+        made, beside = (attention.result(one * factor * attention.scores, attention.masked) for one in (1, 1 + STEP))
+        slope, rest = (
+            np.nan_to_num(one, posinf=0, neginf=0) for one in ((beside - made) / (STEP * factor), other - made)
+        )
+        factor = float(np.clip(factor + np.vdot(slope, rest) / max(norm(slope) ** 2, 1e-300), factor / 2, factor * 2))
+    if abs(factor - 1) > READ:
+        text = f"The scores of the {{there}} one are {factor:.4g} times those of the {{here}} one"
+        if attention.query is not None:
+            text += f": scaled by {attention.factor * factor:.4g}, not {attention.factor:.4g}"
+        yield "scale", f"{text}.", attention.result(factor * attention.scores, attention.masked)
 
 
 def _rotary(attention: Attention, query: Named, key: Named) -> Iterator[Variant]:
