@@ -55,6 +55,11 @@ class EventColumns:
             known = self._threads[key] = len(self._threads)
         return known
 
+    @property
+    def processes(self) -> list[object]:
+        """Returns the process of each thread, by its number."""
+        return [process for process, _ in self._threads]
+
     def number(self, name: str, row: int, value: object) -> None:
         """Fills in an integer column, if the value is an integer that it can hold."""
         number = value if type(value) is int else whole(value)

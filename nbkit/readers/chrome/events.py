@@ -4,13 +4,17 @@ import reprlib
 from collections import Counter
 from typing import Any
 
+import numpy as np
+
 from nbkit.readers.chrome import names
 from nbkit.readers.chrome.arguments import EventFlops, collective_bytes, collective_group
 from nbkit.readers.chrome.columns import nanoseconds, whole
-from nbkit.readers.chrome.event_columns import LARGEST, EventColumns
-from nbkit.readers.chrome.flows import Flows
+from nbkit.readers.chrome.event_columns import LARGE, LARGEST, EventColumns
+from nbkit.readers.chrome.flows import Flows, innermost_at
+from nbkit.readers.chrome.oddities import on_one_clock, overlaps
 from nbkit.readers.chrome.python_frames import PythonFrames
-from nbkit.timeline.events import HOST, MEMORY, MODULE, RUNTIME, Events
+from nbkit.readers.chrome.ranks import Ranks
+from nbkit.timeline.events import HOST, KERNEL, MEMORY, MODULE, RUNTIME, Events
 
 Event = dict[str, Any]
 # Beyond the year 2043, or longer than a hundred days, is no time of a step; sums of them would not fit 64 bits.
@@ -23,9 +27,10 @@ class ChromeEvents:
     def __init__(self) -> None:
         self.skipped: Counter[str] = Counter()
         self.categories: Counter[str] = Counter()  # of the events that are skipped
+        self.notes: list[str] = []
         self.spans: list[tuple[int, int]] = []  # start and duration of each recording, ns
         self._columns = EventColumns(self.skipped)
-        self._flows = Flows()
+        self._flows, self._launches = Flows(), Flows()
         self._frames = PythonFrames()
         self._flops = EventFlops()
         self._accelerator = "cuda"
@@ -54,10 +59,44 @@ class ChromeEvents:
     def events(self) -> Events:
         """Returns all events taken, linked as the file says."""
         events = self._columns.events()
-        events.forward = self._flows.forward(events)
+        ranks = Ranks(events, self._columns.processes)
+        self.notes += ranks.notes
+        events.thread = ranks.threads(events.thread, np.arange(len(events)))
+        if ranks.part_ids(events):
+            self.notes.append("Processes of this file use the same ids: kernels belong to that of their launch.")
+        events.forward = self._flows.forward(events, ranks)
+        self._link_by_arrows(events, ranks)
+        events, away = on_one_clock(events)
+        if away:
+            self.skipped["events on another clock: some begin near 0, some at a time since 1970"] += away
+        self.notes += overlaps(events)
         if events.device is not None:
             events.device = [self._device_name(device) for device in events.device]
-        return self._frames.fill_sources(events)
+        return self._frames.fill_sources(events, ranks)
+
+    def _link_by_arrows(self, events: Events, ranks: Ranks) -> None:
+        """Links kernels of an NPU with the ops that arrows lead from, as they have no ids."""
+        pairs = self._launches.pairs(ranks)
+        if not pairs:
+            return
+        own, external = events.integers("own_id"), events.integers("external_id")
+        ops = innermost_at(events, {tail for tail, _ in pairs})
+        op_of = {head: ops[tail] for tail, head in pairs if tail in ops}
+        rows = np.flatnonzero(events.kind == KERNEL).tolist()
+        for row in rows:
+            op = op_of.get((int(events.thread[row]), int(events.start_ns[row])))
+            if op is not None:
+                own[op] = own[op] or LARGE + row
+                external[row] = own[op]
+        events.own_id, events.external_id = own, external
+
+    def _npu_kernel(self, event: Event, args: Event) -> None:
+        """Takes work of an NPU as Ascend's profiler writes it: without a category, with the kind of its task."""
+        start, duration = self._times(event)
+        thread = self._columns.thread(event["pid"], event["tid"])
+        row = self._columns.append(_text(event["name"]), KERNEL, start, duration, thread)
+        self._columns.number("stream", row, args.get("Stream Id"))
+        self._columns.text("device", row, "npu")
 
     def _complete(self, event: Event) -> None:
         category = event.get("cat", "")
@@ -100,7 +139,9 @@ class ChromeEvents:
         return args if isinstance(args, dict) else {}
 
     def _without_kind(self, event: Event, category: str) -> None:
-        if category == "python_function":
+        if "Task Type" in (args := self._arguments(event)) and not category:
+            self._npu_kernel(event, args)
+        elif category == "python_function":
             self._python(event)
         elif category == "Trace":
             self.spans.append(self._times(event))
@@ -115,7 +156,7 @@ class ChromeEvents:
         if module := names.PYTHON_MODULE.fullmatch(event["name"]):
             self._columns.append(module[1], MODULE, start, duration, thread)
             return
-        self._frames.add(event["name"], start, duration, thread)
+        self._frames.add(event["name"], start, duration, thread, len(self))
         self.skipped["Python frames (they tell the source lines)"] += 1
 
     def _host(self, row: int, name: str, args: Event) -> None:
@@ -170,9 +211,15 @@ class ChromeEvents:
 
     def _flow(self, event: Event) -> None:
         category = event.get("cat", "")
-        if category in names.FORWARD_BACKWARD:
+        if category in (*names.FORWARD_BACKWARD, names.NPU_LAUNCH):
             thread = self._columns.thread(event["pid"], event["tid"])
-            self._flows.add(event["ph"], (event["pid"], event["id"]), thread, self._times({**event, "dur": 0})[0])
+            time = self._times({**event, "dur": 0})[0]
+            flows = self._launches if category == names.NPU_LAUNCH else self._flows
+            flows.add(
+                event["ph"],
+                event["id"] if flows is self._launches else (event["pid"], event["id"]),
+                (thread, time, len(self)),
+            )
         elif category not in names.LAUNCHES:  # a launch's two ends have the same correlation already
             self.skipped[f"arrows of the category {_short(category)}"] += 1
 

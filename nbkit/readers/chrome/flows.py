@@ -4,29 +4,33 @@ from collections.abc import Hashable
 
 import numpy as np
 
+from nbkit.readers.chrome.ranks import Ranks
 from nbkit.timeline.events import ABSENT, HOST, Events, Ints
 from nbkit.timeline.names import BACKWARD_NODE
 
 ThreadTime = tuple[int, int]  # thread and time in ns
+Place = tuple[int, int, int]  # thread, time in ns, and how many rows came before
 
 
 class Flows:
     """Holds both ends of each arrow, matched by its id; an end lies at the start of the event it belongs to."""
 
     def __init__(self) -> None:
-        self._tails: dict[Hashable, ThreadTime] = {}
-        self._heads: list[tuple[Hashable, ThreadTime]] = []
+        self._ends: dict[str, list[tuple[Hashable, Place]]] = {"s": [], "f": [], "t": []}
 
-    def add(self, phase: str, key: Hashable, thread: int, time_ns: int) -> None:
+    def add(self, phase: str, key: Hashable, place: Place) -> None:
         """Adds an arrow's tail (phase "s") or its head ("f")."""
-        if phase == "s":
-            self._tails[key] = thread, time_ns
-        elif phase == "f":
-            self._heads.append((key, (thread, time_ns)))
+        hash(key)
+        self._ends[phase].append((key, place))
 
-    def forward(self, events: Events) -> Ints | None:
+    def pairs(self, ranks: Ranks) -> list[tuple[ThreadTime, ThreadTime]]:
+        """Returns tail and head of each arrow; those of ranks with the same ids apart."""
+        tails = dict(_points(self._ends["s"], ranks))
+        return [(tails[key], point) for key, point in _points(self._ends["f"], ranks) if key in tails]
+
+    def forward(self, events: Events, ranks: Ranks) -> Ints | None:
         """Returns per backward node the index of its forward op, -1 elsewhere; None if the file has no arrows."""
-        pairs = [(self._tails[key], head) for key, head in self._heads if key in self._tails]
+        pairs = self.pairs(ranks)
         if not pairs:
             return None
         ops = innermost_at(events, {tail for tail, _ in pairs})
@@ -36,6 +40,18 @@ class Flows:
             if node >= 0:
                 forward[node] = ops.get(tail, ABSENT)
         return forward
+
+
+def _points(ends: list[tuple[Hashable, Place]], ranks: Ranks) -> list[tuple[Hashable, ThreadTime]]:
+    """Returns key and point of each end, with the rank of its process in both."""
+    if not ends:
+        return []
+    thread, time, position = (
+        np.array(values, dtype=np.int64) for values in zip(*(place for _, place in ends), strict=True)
+    )
+    moved = ranks.threads(thread, position)
+    keys = zip((key for key, _ in ends), (moved - thread).tolist(), strict=True)
+    return list(zip(keys, zip(moved.tolist(), time.tolist(), strict=True), strict=True))
 
 
 def innermost_at(events: Events, points: set[ThreadTime]) -> dict[ThreadTime, int]:

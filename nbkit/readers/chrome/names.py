@@ -29,6 +29,7 @@ KINDS = {
     "Runtime": RUNTIME,
 }
 FORWARD_BACKWARD = ("fwdbwd", "forward_backward")
+NPU_LAUNCH = "async_npu"
 LAUNCHES = ("ac2g", "async_cpu_to_gpu", "async_gpu")
 # Marks of the profiler itself that hold nothing but what meta says.
 MARKS = ("Iteration Start: ", "Record Window End")

@@ -158,7 +158,7 @@ class _Reading:
             "skipped": dict(events.skipped),
             "repeats": 0,
             "warmup": 0,
-            "notes": self.notes,
+            "notes": [*self.notes, *events.notes],
             "chrome_trace": self.around,
         }
 

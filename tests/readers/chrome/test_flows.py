@@ -1,6 +1,7 @@
 """Arrows of a Chrome trace, from forward ops to backward nodes."""
 
 from nbkit.readers.chrome.flows import Flows, innermost_at, nodes_around
+from nbkit.readers.chrome.ranks import Ranks
 from nbkit.timeline.names import BACKWARD_NODE
 from tests.timeline.makers import RUNTIME, events
 
@@ -15,31 +16,32 @@ TABLE = events(
     {"name": NODE, "start": 300, "end": 310, "thread": 2},
     {"name": NODE, "start": 120, "end": 125, "thread": 2, "kind": RUNTIME},
 )
+RANKS = Ranks(TABLE, [7] * 10)  # of one process
 
 
 def test_arrows_lead_from_the_innermost_op_to_the_node_around_their_end() -> None:
     flows = Flows()
-    flows.add("f", 2, 2, 110)
-    flows.add("s", 2, 1, 10)
-    flows.add("s", 3, 3, 10)
-    flows.add("f", 3, 2, 150)
-    flows.add("t", 2, 2, 305)
-    flows.add("f", 4, 2, 305)  # without a beginning
-    flows.add("s", 5, 3, 11)  # at which nothing begins
-    flows.add("f", 5, 2, 300)
-    forward = flows.forward(TABLE)
+    flows.add("f", 2, (2, 110, 0))
+    flows.add("s", 2, (1, 10, 0))
+    flows.add("s", 3, (3, 10, 0))
+    flows.add("f", 3, (2, 150, 0))
+    flows.add("t", 2, (2, 305, 0))
+    flows.add("f", 4, (2, 305, 0))  # without a beginning
+    flows.add("s", 5, (3, 11, 0))  # at which nothing begins
+    flows.add("f", 5, (2, 300, 0))
+    forward = flows.forward(TABLE, RANKS)
     assert forward is not None
     assert forward.tolist() == [-1, -1, -1, -1, 1, 3, -1, -1]
 
 
 def test_an_arrow_into_nothing_changes_nothing() -> None:
     flows = Flows()
-    flows.add("s", 1, 1, 10)
-    assert flows.forward(TABLE) is None
+    flows.add("s", 1, (1, 10, 0))
+    assert flows.forward(TABLE, RANKS) is None
     for time in (99, 201, 400):
-        flows.add("f", 1, 2, time)
-    flows.add("f", 1, 9, 110)
-    forward = flows.forward(TABLE)
+        flows.add("f", 1, (2, time, 0))
+    flows.add("f", 1, (9, 110, 0))
+    forward = flows.forward(TABLE, RANKS)
     assert forward is not None
     assert forward.tolist() == [-1] * 8
 

@@ -1,0 +1,105 @@
+"""Tells apart processes that use the same ids in one file: ranks whose traces were merged, which may share a pid."""
+
+import re
+from collections import defaultdict
+from collections.abc import Sequence
+
+import numpy as np
+
+from nbkit.timeline.events import HOST, KERNEL, RUNTIME, Events, Ints
+
+# Of the ids of a process so many are there again where several ranks share its number.
+REPEATED = 0.25
+LABEL = re.compile(r"(.*\D)\d+")
+
+
+class Ranks:
+    """Holds where the ids of each process begin again; rows, and whatever else has a thread, lie in file order."""
+
+    def __init__(self, events: Events, pids: Sequence[object]) -> None:
+        """Takes the pid of each thread."""
+        names = list(dict.fromkeys(pids))
+        self._pids = names
+        self._of_thread = np.array([names.index(pid) for pid in pids], dtype=np.int64)
+        self._begins: dict[int, Ints] = {}
+        own = events.integers("own_id")
+        rows = np.flatnonzero((events.kind == HOST) & (own > 0))
+        process = self._of_thread[events.thread[rows]]
+        for number in np.unique(process).tolist():
+            mine = rows[process == number]
+            if len(mine) - len(np.unique(own[mine])) >= max(REPEATED * len(mine), 1):
+                self._begins[number] = _restarts(mine, own[mine])
+
+    @property
+    def notes(self) -> list[str]:
+        return [
+            f"{len(rows) + 1} ranks share the process id {self._pids[number]} in this file; they are told apart by "
+            "where their ids begin again."
+            for number, rows in self._begins.items()
+        ]
+
+    def threads(self, thread: Ints, position: Ints) -> Ints:
+        """Returns numbers of threads that ranks do not share; `position` is how many rows came before."""
+        result = thread.copy()
+        for number, rows in self._begins.items():
+            mine = self._of_thread[thread] == number
+            result[mine] += np.searchsorted(rows, position[mine], side="right") * len(self._of_thread)
+        return result
+
+    def part_ids(self, events: Events) -> bool:
+        """Gives each process ids of its own, device work those of who launched it; returns whether any were shared."""
+        part, thread = np.divmod(events.thread, len(self._of_thread))
+        process = part * len(self._pids) + self._of_thread[thread]
+        pairs = (("correlation", "correlation", RUNTIME), ("own_id", "external_id", HOST))
+        shared = [self._part(events, process, *pair) for pair in pairs]
+        return any(shared)
+
+    def _part(self, events: Events, process: Ints, made: str, taken: str, kind: int) -> bool:
+        ids, taken_ids = events.integers(made), events.integers(taken)
+        makers: dict[int, dict[int, list[int]]] = defaultdict(lambda: defaultdict(list))
+        rows = np.flatnonzero((events.kind == kind) & (ids > 0))
+        for row, key, number in zip(rows.tolist(), ids[rows].tolist(), process[rows].tolist(), strict=True):
+            makers[key][number].append(row)
+        shared = {key: by for key, by in makers.items() if len(by) > 1}
+        takers = np.flatnonzero((events.kind == KERNEL) & np.isin(taken_ids, list(shared)))
+        next_id = int(max(ids.max(initial=0), taken_ids.max(initial=0))) + 1
+        new_ids = {}
+        for key, number in ((key, number) for key, by in shared.items() for number in by):
+            new_ids[key, number] = next_id
+            ids[shared[key][number]] = next_id
+            next_id += 1
+        for key in np.unique(taken_ids[takers]).tolist() if len(takers) else ():
+            work = takers[taken_ids[takers] == key]
+            taken_ids[work] = [new_ids[key, number] for number in self._launchers(work, shared[key], process)]
+        return bool(shared)
+
+    def _launchers(self, work: Ints, makers: dict[int, list[int]], process: Ints) -> list[int]:
+        """Returns the process of each of these events of device work: of the same pid or label, else in file order."""
+        result: dict[int, int] = {}
+        by_candidates: dict[tuple[int, ...], list[int]] = defaultdict(list)
+        for row in work.tolist():
+            label = self._label(int(process[row]))
+            same = [number for number in makers if number == process[row] or (label and label == self._label(number))]
+            by_candidates[tuple(same or makers)].append(row)
+        for candidates, rows in by_candidates.items():
+            for at, row in enumerate(rows):
+                begun = [number for number in candidates if makers[number][0] < row] or candidates[:1]
+                is_even = len(rows) % len(candidates) == 0
+                result[row] = candidates[at * len(candidates) // len(rows)] if is_even else begun[-1]
+        return [result[row] for row in work.tolist()]
+
+    def _label(self, number: int) -> str | None:
+        match = LABEL.fullmatch(str(self._pids[number % len(self._pids)]))
+        return match[1] if match else None
+
+
+def _restarts(rows: Ints, ids: Ints) -> Ints:
+    """Returns the rows at which an id is there again since the last such row."""
+    begins: list[int] = []
+    seen: set[int] = set()
+    for row, key in zip(rows.tolist(), ids.tolist(), strict=True):
+        if key in seen:
+            begins.append(row)
+            seen.clear()
+        seen.add(key)
+    return np.array(begins, dtype=np.int64)
