@@ -40,6 +40,7 @@ FIGURES = {
     "allocations": "{} allocations",
     "allocation": "{} allocation",
     "wall time": "{}",
+    **{label: f"{{}} {label}" for label in ("graph", "graphs", "node", "nodes", "edge", "edges", "module", "modules")},
     "left results": "{} left results",
     "right results": "{} right results",
     "device": "{}",

@@ -21,7 +21,17 @@ def recorded_words(trace: Trace) -> list[Words]:
         where = f" to {shown(str(trace.meta['folder']))}" if trace.meta.get("folder") else ""
         size = units.data_size(trace.meta["captured_bytes"]) if trace.meta.get("captured_bytes") else ""
         parts = [f"{units.counted(int(saved), 'call')} saved{where}{f' ({size})' if size else ''}"]
-    return [(f"{', '.join(parts)}.",)] if parts else []
+    return [*([(f"{', '.join(parts)}.",)] if parts else []), *_unread(trace)]
+
+
+def _unread(trace: Trace) -> list[Words]:
+    """Says which lines of a dump could not be read."""
+    lines = trace.meta.get("skipped_lines") or [] if "nodes" in trace.frames else []
+    if not lines:
+        return []
+    first = f"line {units.count(lines[0].get('line'))}: {shown(str(lines[0].get('reason') or ''))}"
+    which = first if len(lines) == 1 else f"the first is {first}"
+    return [(f"{units.counted(len(lines), 'line')} could not be read, {which}.",)]
 
 
 def _counts(trace: Trace) -> Iterator[str]:

@@ -17,6 +17,8 @@ from nbkit.views.summary.names import shown
 LEAST_SHARE = 0.005
 # A step that takes less of this without a recording is slowed by it, as one of many short ops is.
 LEAST_BARE = 0.85
+# A step of so long, of which so much lies between two events, is none.
+LONG_US, MOST_APART = 1e9, 0.99
 
 
 def time_words(trace: Trace) -> list[Words]:
@@ -46,13 +48,23 @@ def _step_time(trace: Trace, whole_us: float) -> str:
     if not len(timings):
         ops = host_ops(trace.ops)
         whole_us = float((ops["start_us"] + ops["total_time_us"]).max() - ops["start_us"].min())
-        return f"{units.duration(whole_us)} per step (one run)"
+        return f"{units.duration(whole_us)} per step (one run{_apart(ops, whole_us)})"
     step = timings.iloc[0]
     parts = [f"median of {units.counted(int(step['repeats']), 'run')}", f"IQR {units.duration(step['iqr_us'])}"]
     parts[-1] += without_recording(trace.meta.get("bare_us"), float(step["median_us"]))
     if whole_us < (1 - MOST_DELAYS) * step["median_us"]:
         parts.append(f"{units.duration(whole_us)} by the medians of its calls")
     return f"{units.duration(step['median_us'])} per step ({', '.join(parts)})"
+
+
+def _apart(ops: pd.DataFrame, whole_us: float) -> str:
+    """Says where nearly all of a long time lies between two events, of which one has no true time."""
+    rows = ops.sort_values("start_us")
+    ends = (rows["start_us"] + rows["total_time_us"]).cummax()
+    gap_us = float((rows["start_us"] - ends.shift()).max()) if whole_us >= LONG_US else 0.0
+    if not gap_us >= MOST_APART * whole_us:
+        return ""
+    return f"; {units.duration(gap_us)} of it lie between two events: their clocks differ, or one has no time"
 
 
 def without_recording(bare_us: float | None, step_us: float) -> str:

@@ -56,10 +56,10 @@ def facts(trace: Trace) -> Facts:
     meta, ops = trace.meta, trace.frames.get("ops", OPS.frame())
     name = str(meta.get("name") or "")
     counted, counted_name = counted_ops(ops)
-    verb = str(meta.get("verb") or "trace")
+    verb, is_graph = str(meta.get("verb") or "trace"), _is_graph(trace)
     return Facts(
         title=shown(f"{verb} {name}" if name and name != verb else verb),
-        incomplete=None if trace.complete else _stopped_cost(trace) or _why_incomplete(meta.get("error")),
+        incomplete=None if trace.complete else _stopped_cost(trace) or _why_incomplete(meta.get("error"), is_graph),
         figures=(
             *_graph_counts(trace),
             *_watched(trace),
@@ -227,10 +227,10 @@ def _stopped_cost(trace: Trace) -> str:
     return f"{shown(f'Stopped {at}{where}: cost is unknown{known}.')} {why}"
 
 
-def _why_incomplete(error: Mapping[str, Any] | str | None) -> str:
+def _why_incomplete(error: Mapping[str, Any] | str | None, is_graph: bool = False) -> str:
     """Says why a recording ended early; of a dump the text of its crash."""
     if not error:
-        return "the recorded code did not run to its end"
+        return "parts of the source could not be read" if is_graph else "the recorded code did not run to its end"
     if isinstance(error, str):
         return shown(error, 500)
     location = [f"op {error['op_id']}"] if error.get("op_id") is not None else []
