@@ -4,7 +4,7 @@ import pandas as pd
 
 from nbkit.findings.dataflow.rules import dataflow_findings
 from nbkit.findings.finding import findings_frame
-from nbkit.findings.training.accumulation import accumulation_findings
+from nbkit.findings.training.accumulation import accumulation_findings, summed_means
 from nbkit.findings.training.activations import dead_units
 from nbkit.findings.training.cleared import cleared_gradients, clippings
 from nbkit.findings.training.facts import Audit
@@ -17,7 +17,6 @@ from nbkit.findings.training.gradients import (
 from nbkit.findings.training.kept import kept_graphs, repeated_draws
 from nbkit.findings.training.modes import dropout_in_eval, trained_in_eval
 from nbkit.findings.training.norms import lone_samples, norms_in_eval, static_statistics, unset_statistics
-from nbkit.findings.training.summed import summed_means
 from nbkit.findings.training.untrained import untrained, unused_gradients
 from nbkit.findings.training.updates import (
     lost_averages,
