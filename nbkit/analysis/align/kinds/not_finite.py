@@ -16,6 +16,8 @@ def nan(case: Case) -> Kind | None:
     if not case.is_same_shape:
         return None
     left, right = floats(case.region.left), floats(case.region.right)
+    if (kind := _handled(case, left, right)) is not None:
+        return kind
     if (kind := _infinite_mask(left, right)) is not None or case.is_finite:
         return kind
     for is_it, name in ((np.isnan, "NaN"), (np.isinf, "Inf")):
@@ -24,6 +26,23 @@ def nan(case: Case) -> Kind | None:
             new = mine & ~other
             if new.any() and not other.any():
                 return Kind("nan", _message(case, new, name, side, beside), 0.0)
+    return None
+
+
+def _handled(case: Case, left: Floats, right: Floats) -> Kind | None:
+    """Tests whether the two differ only where what both read has NaN, there or anywhere along one axis."""
+    differ = ~(np.isclose(left, right, rtol=max(1e-5, 4 * case.eps), atol=0, equal_nan=True)).reshape(-1)
+    for one in case.known:
+        is_nan = np.isnan(floats(one.value)) if one.is_left and one.is_right else np.zeros(1, dtype=bool)
+        if not is_nan.any() or is_nan.all():
+            continue
+        for places in (is_nan, *(is_nan.any(axis) for axis in range(is_nan.ndim))):
+            if places.size == differ.size and differ.any() and not (differ & ~places.reshape(-1)).any():
+                sides = ("left", "right") if np.isnan(left).sum() > np.isnan(right).sum() else ("right", "left")
+                is_passed = np.isnan(left).any() != np.isnan(right).any()
+                how = f"; the {sides[0]} one passes it on, the {sides[1]} one does not" if is_passed else ""
+                text = f"NaN is handled otherwise: the two differ only where {one.name}, which both read, has NaN{how}."
+                return Kind("nan_handling", text, 0.0)
     return None
 
 
