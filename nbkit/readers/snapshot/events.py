@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from nbkit.readers.chrome.columns import encodable
+
 Ints = npt.NDArray[np.int64]
 Item = Mapping[str, Any]
 ALLOC, FREE, FREE_COMPLETED, RESERVE, RELEASE, OOM, OTHER = range(7)
@@ -104,6 +106,7 @@ def blocks_of(segments: Sequence[Item]) -> Blocks:
     start = _addresses(map(itemgetter("address"), segments), len(segments))
     states = [block["state"] for block in blocks]
     _check_texts(states)
+    states = list(map(encodable, states))
     of_segment = np.repeat(start, counts)
     return Blocks(
         np.repeat(_optional(segments, "device", 0), counts),
