@@ -30,7 +30,7 @@ def graph_facts(run: Run, outside: dict[str, list[str]]) -> dict[str, Any]:
         "from_outside": outside,
         "has_modules": not run.tree.is_empty,
         "module_arguments": run.tree.arguments,
-        "unused_buffers": [path for path in run.tree.buffers if path not in traced and path not in listed],
+        "unused_buffers": run.unused_buffers,
     }
     return known | (_joined(run) if traced and listed else {})
 

@@ -94,6 +94,16 @@ def test_a_variable_that_the_module_tree_calls_a_buffer_is_one(tmp_path):
     assert trace.meta["oneflow"]["graphs"][0]["unused_buffers"] == ["model.fc.never"]
 
 
+def test_a_buffer_that_no_op_reads_is_a_node(tmp_path):
+    """Where attention is fused nothing reads the mask, but the module has it."""
+    buffers = ["(BUFFER:model.fc.mask:tensor(..., size=(4, 4), dtype=oneflow.bool))"]
+    first, op, *rest = logs.built()
+    trace = logs.read(tmp_path, logs.text([first, op, buffers, *rest]))
+    (mask,) = trace.nodes[trace.nodes["name"] == "model.fc.mask"].to_dict("records")
+    assert [mask[name] for name in ("kind", "module", "shape", "dtype")] == ["buffer", "model.fc", "[4, 4]", "bool"]
+    assert mask["node_id"] not in set(trace.edges["src"])
+
+
 def test_saved_and_loaded_again(trace, tmp_path):
     again = type(trace).load(trace.save(tmp_path / "saved"))
     assert logs.same(trace, again) == {}

@@ -20,6 +20,15 @@ class Run:
     listing: Listing | None
     tree: ModuleTree
 
+    @property
+    def unused_buffers(self) -> list[str]:
+        """Returns the buffers of modules that neither a traced op nor a listed one is."""
+        ops = {
+            *(self.traced.ops if self.traced else ()),
+            *(op.name for op in (self.listing.ops if self.listing else ())),
+        }
+        return [path for path in self.tree.buffers if path not in ops]
+
 
 def runs(graphs: Graphs) -> list[Run]:
     """Returns the graphs of a log; the first listing of a name goes with its first traced ops, and so on."""

@@ -10,7 +10,7 @@ from nbkit.readers.oneflow.names import base_of, inserted_by, op_type, split_nam
 from nbkit.readers.oneflow.rows.hidden import hidden_inputs
 from nbkit.readers.oneflow.rows.phases import by_readers, first_gradient
 from nbkit.readers.oneflow.rows.tensors import Flow
-from nbkit.readers.oneflow.rows.traced import kind_of, module_of, source_of, traced_phases
+from nbkit.readers.oneflow.rows.traced import kind_of, module_of, source_of, traced_phases, write_unused_buffers
 from nbkit.readers.oneflow.text.operator_line import UNKNOWN, CompiledOp
 from nbkit.readers.oneflow.text.traced import TracedOp
 
@@ -45,6 +45,8 @@ def write_compiled(rows: GraphRows, run: Run, listing: Listing) -> list[str]:
         slots = _slots(op, before)
         for port, (tensor, seen) in enumerate(op.inputs):
             flow.reads(node, port, slots[port], tensor, seen)
+    if run.traced is None:
+        write_unused_buffers(rows, flow, run)
     return flow.write(rows)
 
 

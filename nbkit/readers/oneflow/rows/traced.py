@@ -70,7 +70,17 @@ def write_traced(rows: GraphRows, run: Run, traced: Traced) -> list[str]:
             flow.make(tensor, node, port, kind, description)
         for port, (slot, tensor) in enumerate(op.inputs):
             flow.reads(node, port, slot, tensor)
+    write_unused_buffers(rows, flow, run)
     return flow.write(rows)
+
+
+def write_unused_buffers(rows: GraphRows, flow: Flow, run: Run) -> None:
+    """Writes the buffers that modules have and no op reads, such as the mask of an attention that is fused."""
+    for path in run.unused_buffers:
+        tensor = run.tree.buffers[path]
+        columns = {"dtype": tensor.dtype, "shape": tensor.shape, "attributes": {"read": False}}
+        node = rows.node(flow.graph, "buffer", path, module=holder(path), **columns)
+        flow.make(f"{path}/out", node, 0, "buffer", Description((), tensor.shape, tensor.dtype))
 
 
 def _listed(run: Run) -> dict[str, Description]:
