@@ -176,8 +176,8 @@ def with_names(
     """
     parameters: list[str | None] = [None] * len(bad)
     messages = bad["message"].tolist()
-    inputs = np.flatnonzero(bad["kind"] == "input")
-    if len(inputs):
+    inputs = np.flatnonzero(bad["kind"] == "input").tolist()
+    if inputs:
         named = tensors[["storage_id", "name"]].dropna().drop_duplicates().drop_duplicates("storage_id", keep=False)
         names = dict(zip(named["storage_id"].tolist(), named["name"].tolist(), strict=True))
         known = tensors.drop_duplicates(KEYS).set_index(KEYS)["storage_id"]

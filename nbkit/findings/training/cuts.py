@@ -16,7 +16,9 @@ MOST_GROUPS = 100
 
 
 class Cut(NamedTuple):
-    """Describes where the graph ends: `kind` is cut, data (read through .data), values (of Python) or no_grad."""
+    """Describes where the graph ends: `kind` is cut, choice (a comparison or an index, by which values with a graph of
+    their own are masked or weighed), data (read through .data), values (of Python) or no_grad.
+    """
 
     op_id: int
     kind: str
@@ -51,6 +53,8 @@ class GradientFlow:
         }
         self.calls = list(_calls(rows))
         self.produced = {tensor for call in self.calls for tensor, _ in call.outputs if not self._enters(call)}
+        self.choosing = {call.op_id for call in self.calls if self._is_choice(call)}
+        self.computed = self._computed()
         self.consumed = {tensor for call in self.calls for tensor, _ in call.inputs}
         self.in_module = ops["module"].notna().to_numpy(dtype=bool)
         # A backward pass of a scalar begins with ones_like() of it.
@@ -59,6 +63,22 @@ class GradientFlow:
         self.roots = set(roots["tensor_id"].tolist())
         self.ends: set[int] = set()  # losses that need no graph of their own to be reached
         self.differentiated = set(ops["forward_op_id"].dropna().astype(int).tolist()) | self._below_roots()
+
+    def _is_choice(self, call: Call) -> bool:
+        is_aside = self.leaves[call.op_id] or self.reads_value[call.op_id]
+        return not is_aside and not any(tensor in self.is_float for tensor, _ in call.outputs)
+
+    def _computed(self) -> set[int]:
+        """Returns what ops made of more than parameters: what has a graph beside a weight and its transpose."""
+        weights = set().union(*self.named.values()) if self.named else set()
+        found = set()
+        for call in self.calls:
+            made = {tensor for tensor, _ in call.outputs}
+            if call.inputs and all(tensor in weights for tensor, _ in call.inputs):
+                weights |= made
+            else:
+                found |= made
+        return found
 
     def _below_roots(self) -> set[int]:
         """Returns the ops that a loss was computed by: an addition has no backward op of its own."""
@@ -94,7 +114,7 @@ class GradientFlow:
             self._made_of_values(call, live, dead)
             is_live, cut = _inputs(call, live, known, dead)
             if cut is not None and call.op_id in self.differentiated:
-                return cut
+                return self._met(cut, call, dead)
             if is_live and any(requires_grad for _, requires_grad in call.outputs):
                 live.update(tensor for tensor, requires_grad in call.outputs if requires_grad)
                 continue
@@ -131,6 +151,12 @@ class GradientFlow:
         gives_float = any(tensor in self.is_float for tensor, _ in call.outputs)
         is_detaching = str(self.names[call.op_id]).rpartition(".")[0] in DETACHING
         return "no_grad" if gives_float and not is_detaching else "cut"
+
+    def _met(self, cut: Cut, call: Call, dead: dict[int, Cut]) -> Cut:
+        """Returns the cut as a choice, where it gives no numbers and `call` reads others that have a graph."""
+        is_choice = cut.op_id in self.choosing and cut.kind == "cut"
+        others = (tensor for tensor, requires_grad in call.inputs if requires_grad and tensor not in dead)
+        return Cut(cut.op_id, "choice") if is_choice and any(one in self.computed for one in others) else cut
 
 
 def _inputs(call: Call, live: set[int], known: set[int], dead: dict[int, Cut]) -> tuple[bool, Cut | None]:

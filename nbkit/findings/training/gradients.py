@@ -64,15 +64,16 @@ def _missing(audit: Audit, model: str, names: list[str], cut: Cut | None) -> Fin
     op, source = (audit.ops[column].iloc[cut.op_id] for column in ("op", "source"))
     how = {
         "cut": f"the graph is cut by {op.rpartition('.')[0]}",
+        "choice": f"the loss gets nothing but a choice that {op.rpartition('.')[0]} makes of them",
         "data": f"the graph is cut where {op.rpartition('.')[0]} reads .data",
         "values": "the graph is cut where a tensor is made of plain values",
         "no_grad": "their module runs without autograd (torch.no_grad)",
     }[cut.kind]
     finding = Finding(
         rule="no_gradient",
-        severity="hint" if cut.kind == "no_grad" else "warning",
+        severity="hint" if cut.kind in ("no_grad", "choice") else "warning",
         message=f"{listed}; {how}{at_line(audit, source)}",
-        advice=UNUSED if cut.kind == "no_grad" else NO_GRADIENT,
+        advice=UNUSED if cut.kind in ("no_grad", "choice") else NO_GRADIENT,
         **about(names),
     )
     return counting(at_ops(finding, audit.ops, [cut.op_id], audit.texts), len(names))

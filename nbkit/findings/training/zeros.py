@@ -1,5 +1,6 @@
 """Judges gradients that are exactly zero, and finds the reason: a mask of attention, a factor that begins at zero."""
 
+import re
 from collections.abc import Callable, Iterator
 
 import pandas as pd
@@ -8,6 +9,7 @@ from nbkit.findings.dataflow.attention import ADDS, PRODUCTS, is_dropout
 from nbkit.findings.dataflow.flow import FUSED_ATTENTION, Flow, Op
 from nbkit.findings.dataflow.masks import MEANING
 from nbkit.findings.finding import Finding
+from nbkit.findings.training.by_design import by_design
 from nbkit.findings.training.facts import Audit
 from nbkit.findings.training.names import about, listed_names, plural, some
 
@@ -16,6 +18,9 @@ STEPS_FROM_ZERO = 3
 FLAT = "Look whether the loss depends on them by a function that is flat there: a clamp, a ReLU that is never active."
 HALF = "Scale the loss (torch.amp.GradScaler), or train in bfloat16 or float32: float16 has no value below 6e-8 but 0."
 FACTOR = "Nothing, if that is meant (LoRA, a branch that begins as nothing): look at the next steps."
+DESIGN = "Nothing, if that is meant: with other inputs, or further on in training, they get gradients."
+# As torch names a weight, also one that a weight norm makes.
+WEIGHT = re.compile(r"(?:parametrizations\.)?weight(?:_[gv]|\.original\d)?$")
 # Where the factors of a product stand among its inputs; a bias is none.
 FACTORS = {
     **PRODUCTS,
@@ -39,16 +44,19 @@ def zero_gradients(audit: Audit) -> list[Finding]:
 def _zero(audit: Audit, model: str, of: pd.DataFrame, zero: pd.DataFrame) -> Finding:
     names = zero["name"].tolist()
     is_half = bool((zero["dtype"] == "float16").all())
+    steps, trained = int(zero["optimizer_steps"].min()), frozenset(audit.trained["name"])
+    fed_zero = frozenset(filter(_has_bias(of), names))
+    design = by_design(audit.flow, names, trained, fed_zero) if steps >= STEPS_FROM_ZERO else None
     is_lost = is_half and len(zero) == int(of["gradient"].isin(["zero", "finite", "non_finite"]).sum())
     # A bias alone has none where only differences of what it is added to matter.
     has_matrix = bool(zero["shape"].str.contains(",", regex=False).any())
-    steps = int(zero["optimizer_steps"].min())
-    is_long = steps >= STEPS_FROM_ZERO and has_matrix
+    is_long = steps >= STEPS_FROM_ZERO and has_matrix and design is None
     when = f" at all {steps} steps" if steps > 1 else ""
     why, advice = ("; float16 rounds what is below 6e-8 to 0", HALF) if is_half else _reason(audit, of, zero)
+    why, advice = (why, advice) if design is None else (design, DESIGN)
     return Finding(
         rule="zero_gradient",
-        severity="warning" if is_lost or is_long else "hint",
+        severity="warning" if design is None and (is_lost or is_long) else "hint",
         message=f"The {plural(names, 'gradient')} of {listed_names(audit, model, names)} "
         f"{'is' if len(names) == 1 else 'are'} exactly 0 in every element{when}{why}",
         advice=advice,
@@ -78,7 +86,7 @@ def _reason(audit: Audit, of: pd.DataFrame, zero: pd.DataFrame) -> tuple[str, st
 def _has_bias(of: pd.DataFrame) -> Callable[[str], bool]:
     """Returns what says of a weight whether the bias beside it has a gradient, so that what goes into it is 0."""
     finite = set(of["name"][(of["gradient"] == "finite").to_numpy(dtype=bool, na_value=False)])
-    return lambda name: name.endswith("weight") and f"{name.removesuffix('weight')}bias" in finite
+    return lambda name: WEIGHT.search(name) is not None and WEIGHT.sub("bias", name) in finite
 
 
 def _began_at_zero(audit: Audit, model: str) -> set[str]:
