@@ -21,7 +21,7 @@ from nbkit.analysis.align.matching.by_part import match_parts
 from nbkit.analysis.align.matching.by_position import match_positions
 from nbkit.analysis.align.matching.by_value import match_values, same_of, tolerance_of
 from nbkit.analysis.align.matching.given import match_given
-from nbkit.analysis.align.matching.neutral import neutral_matches
+from nbkit.analysis.align.matching.neutral import farther_matches, neutral_matches
 from nbkit.analysis.align.returned import match_returned, mistaken_outputs, output_events, told, with_returned
 from nbkit.analysis.align.side import Side
 from nbkit.analysis.align.spoiled import spoiled_events
@@ -81,7 +81,7 @@ def align(left: Execution, right: Execution) -> Alignment:
     match_names(*sides, matches)
     match_positions(*sides, matches)
     matches.remove([*neutral_matches(*sides, matches)])
-    matches.remove(mistaken_outputs(*sides, matches))
+    matches.remove([*farther_matches(*sides, matches), *mistaken_outputs(*sides, matches)])
     match_outputs(*sides, matches)
     match_neighbours(*sides, matches)
     match_parts(*sides, matches, tolerance)

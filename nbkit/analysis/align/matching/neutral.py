@@ -2,8 +2,12 @@
 
 from collections.abc import Iterator
 
+from nbkit.analysis.align.errors import error_of
 from nbkit.analysis.align.matches import Match, Matches
 from nbkit.analysis.align.side import Side
+
+# What is nearer by so much is no nearer by chance.
+NEARER = 0.25
 
 
 def neutral_matches(left: Side, right: Side, matches: Matches) -> Iterator[Match]:
@@ -60,3 +64,26 @@ def _readers(side: Side, number: int) -> Iterator[int]:
             yield from _readers(side, reader)
         else:
             yield reader
+
+
+def farther_matches(left: Side, right: Side, matches: Matches) -> Iterator[Match]:
+    """Yields matches by value of what the other side's op reads, where what it makes of that is nearer by far.
+
+    A product is near to itself with a small bias, which stands in another op on one side: it is the sum that
+    corresponds to an op with both inside.
+    """
+    for which, sides in ((0, (left, right)), (1, (right, left))):
+        of_mine: dict[int, list[Match]] = {}
+        for match in matches.all:
+            if match.agrees and match.part is None and match.relation is not None:
+                # Views have one partner or another: they are one result here.
+                first = sides[0].execution.values.first(match.right if which else match.left)
+                of_mine.setdefault(first, []).append(match)
+        for found in of_mine.values():
+            errors = {(one.left if which else one.right): error_of(left, right, one) for one in found}
+            for one in found if len(found) > 1 else ():
+                other = one.left if which else one.right
+                error = errors[other] or 0.0
+                made = [errors.get(reader) for reader in sides[1].execution.readers[other]]
+                if any(near is not None and near < NEARER * error for near in made):
+                    yield one
