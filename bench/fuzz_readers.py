@@ -102,7 +102,7 @@ def changed_field(data: Any, within: str) -> Callable[[random.Random], Any]:
         holder = copied
         for key in path[:-1]:
             holder = holder[key]
-        if chance.random() < 0.1:
+        if chance.random() < 0.1 and isinstance(holder, dict):  # a list without an entry is a right one
             del holder[path[-1]]
         else:
             holder[path[-1]] = chance.choice(VALUES)
