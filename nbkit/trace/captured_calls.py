@@ -17,6 +17,8 @@ def captured_call(trace: Trace, op_id: int) -> CapturedCall:
 def why_not_captured(trace: Trace, op_id: int) -> str:
     """Returns why there are no values of an op, and which option would keep them."""
     captured = trace.meta.get("captured")
+    if "captures" in trace.frames:
+        return "those of opcapture are in its folder; give that, and the call's record of captures, to nbkit.call_of"
     if captured is None:
         return "only nbkit.opdiff keeps values"
     if not trace.captured and captured["calls"]:

@@ -17,6 +17,8 @@ from nbkit.errors import OptionError, TraceError, nearest
 from nbkit.readers.registry import reader_of
 from nbkit.schema import TEXT
 from nbkit.trace.atomic_write import writing
+from nbkit.trace.calls.captures import read_captures
+from nbkit.trace.calls.layout import HEAD
 from nbkit.trace.storage import META
 from nbkit.trace.trace import Trace
 from nbkit.verbs.options.generated import OptionHolder
@@ -40,7 +42,8 @@ MOST_HOLDERS = 10
 def load(path: str | PathLike[str]) -> Trace:
     """Reads a folder that `Trace.save()` wrote, a Chrome trace of torch.profiler or nbkit, a memory snapshot of
     torch.cuda, or the graphs of a OneFlow nn.Graph log, a Paddle program or an ONNX model, as `nbkit.opgraph()` gives
-    them.
+    them. Of a folder that `nbkit.opcapture` wrote it lists the calls (`captures`); their tensors are
+    `nbkit.call_of(folder, record)`.
 
     The content decides what it is; texts and snapshots may be gzipped. No code of a file runs. Raises TraceError if it
     is absent, damaged, newer or of another kind.
@@ -50,6 +53,8 @@ def load(path: str | PathLike[str]) -> Trace:
     path = Path(path)
     if _is_file(path):
         return _read(path)
+    if (path / HEAD).is_file() and not (path / META).is_file():
+        return read_captures(path)
     if path.is_dir() and not (path / META).is_file() and (files := _chrome_traces(path)):
         raise TraceError(f"{path} is a folder of {len(files)} Chrome traces; give one of them, such as {files[0]}.")
     if not path.exists():

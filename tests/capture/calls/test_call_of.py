@@ -1,11 +1,15 @@
 """Tests call_of: the call's tensors as they were, and one sentence where there are none."""
 
+import shutil
+from pathlib import Path
+
+import pandas as pd
 import pytest
 import torch
 
 import nbkit
 from nbkit.capture.calls.call_of import op_of
-from nbkit.errors import OptionError
+from nbkit.errors import OptionError, TraceError
 from nbkit.trace.captured_calls import why_not_captured
 from tests.capture.diff.planted import compared, scaled, with_fault
 from tests.support.fakes import small_trace
@@ -110,3 +114,56 @@ def test_a_saved_trace_without_values_says_how_to_save_them(tmp_path):
 def test_an_op_that_is_not_known_here_is_said():
     with pytest.raises(OptionError, match="torch knows no op 'mylib.thing.default' here"):
         op_of("mylib.thing.default")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    path = tmp_path_factory.mktemp("captured") / "calls"
+    weight = torch.arange(6.0).reshape(2, 3).requires_grad_()
+    with nbkit.opcapture(path) as trace:
+        loss = torch.mm(torch.ones(4, 2), weight).pow(2).sum()
+        loss.backward()
+        with torch.no_grad():
+            weight.sub_(weight.grad)
+    return path, trace, weight
+
+
+def test_a_folder_of_opcapture_is_read_as_the_calls_that_it_holds(folder):
+    path, trace, _ = folder
+    loaded = nbkit.load(path)
+    pd.testing.assert_frame_equal(loaded.captures, trace.captures)
+    assert loaded.brief().startswith(f"{len(trace.captures)} calls saved to calls.")
+
+
+def test_tensors_of_a_captured_call_are_read_by_its_record(folder):
+    path, trace, weight = folder
+    number = trace.captures.drop_duplicates("op").set_index("op")["record"]
+    product, update = (nbkit.call_of(path, number[op]) for op in ("aten.mm.default", "aten.sub_.Tensor"))
+    assert product.args[1].tolist() == [[0.0, 1.0, 2.0], [3.0, 4.0, 5.0]]
+    assert product.actual.tolist() == [[3.0, 5.0, 7.0]] * 4
+    assert product.expected is None
+    assert update.args[1].tolist() == [[24.0, 40.0, 56.0]] * 2  # 2 * 4 * (3, 5, 7)
+    assert update.actual.tolist() == weight.tolist()
+    assert product.op(*product.args).equal(product.actual)
+
+
+def test_views_have_shapes_alone_and_what_is_not_there_is_one_sentence(folder):
+    path, trace, _ = folder
+    view = nbkit.call_of(path, trace.captures.drop_duplicates("op").set_index("op")["record"]["aten.t.default"])
+    assert (view.actual.device.type, view.actual.shape) == ("meta", (2, 4))
+    with pytest.raises(OptionError, match=f"has no call 99; its {len(trace.captures)} calls are numbered from 0"):
+        nbkit.call_of(path, 99)
+    with pytest.raises(OptionError, match="those of opcapture are in its folder"):
+        nbkit.call_of(trace, 0)
+
+
+def test_a_folder_whose_record_is_damaged_lists_the_others(folder, tmp_path):
+    path, trace, _ = folder
+    copy = Path(shutil.copytree(path, tmp_path / "copy"))
+    lines = (copy / "calls.jsonl").read_bytes().splitlines(keepends=True)
+    (copy / "calls.jsonl").write_bytes(b"".join([lines[0][:-9] + b"\n", *lines[1:]]))
+    loaded = nbkit.load(copy)
+    assert loaded.captures["record"].tolist() == [*range(1, len(trace.captures))]
+    assert loaded.meta["skipped"] == {"calls whose record in calls.jsonl is damaged": 1}
+    with pytest.raises(TraceError, match="Call 0 of .* cannot be used: its record is cut off or damaged"):
+        nbkit.call_of(copy, 0)
