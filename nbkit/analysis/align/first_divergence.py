@@ -13,8 +13,8 @@ from nbkit.analysis.align.kinds.find import kind_of
 from nbkit.analysis.align.kinds.indices import NAME as OTHER_INDICES
 from nbkit.analysis.align.kinds.products import reduced_product
 from nbkit.analysis.align.kinds.read import kind_of_read
-from nbkit.analysis.align.kinds.rerun import computing, is_same, other_operands
 from nbkit.analysis.align.region import Kind, Piece, Region
+from nbkit.analysis.align.rerun import computing, is_same, other_operands
 from nbkit.analysis.align.side import Side, values_of
 
 # Agreed values around a beginning that a kind may need, at most.

@@ -11,9 +11,9 @@ from nbkit.analysis.align.align import Alignment
 from nbkit.analysis.align.differing import SLICING
 from nbkit.analysis.align.events import Event
 from nbkit.analysis.align.kinds.case import number_text
-from nbkit.analysis.align.kinds.rerun import explained, other_operands
 from nbkit.analysis.align.matches import Match
 from nbkit.analysis.align.region import Array, Kind
+from nbkit.analysis.align.rerun import explained, other_operands
 from nbkit.analysis.align.side import Side
 from nbkit.divergence.arguments import in_words, other_arguments
 

@@ -7,9 +7,9 @@ from typing import NamedTuple
 from nbkit.analysis.align.align import Alignment
 from nbkit.analysis.align.errors import given_matches, given_value, region_of
 from nbkit.analysis.align.events import Event
-from nbkit.analysis.align.kinds.rerun import explained
 from nbkit.analysis.align.matches import Match
 from nbkit.analysis.align.region import Array, Kind
+from nbkit.analysis.align.rerun import explained
 from nbkit.analysis.align.side import Side
 
 

@@ -7,11 +7,11 @@ import numpy as np
 from nbkit.analysis.align.align import Alignment
 from nbkit.analysis.align.events import Event
 from nbkit.analysis.align.kinds.case import Case
-from nbkit.analysis.align.kinds.rerun import LEFT_OVER, computing, explained, other_operands
 from nbkit.analysis.align.kinds.rotary.positions import position_shifted
 from nbkit.analysis.align.matches import Match
 from nbkit.analysis.align.region import Array, Kind, Region
 from nbkit.analysis.align.relations import relative_error
+from nbkit.analysis.align.rerun import LEFT_OVER, computing, explained, other_operands
 from nbkit.analysis.align.side import Side
 
 NAME = "other_indices"

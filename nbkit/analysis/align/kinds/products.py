@@ -7,10 +7,10 @@ import numpy as np
 
 from nbkit.analysis.align.align import Alignment
 from nbkit.analysis.align.events import Event
-from nbkit.analysis.align.kinds.rerun import LEFT_OVER
 from nbkit.analysis.align.kinds.rounding import with_fewer_bits
 from nbkit.analysis.align.region import Array, Kind
 from nbkit.analysis.align.relations import relative_error
+from nbkit.analysis.align.rerun import LEFT_OVER
 from nbkit.analysis.align.side import Side
 from nbkit.trace.executions.execution import Result
 

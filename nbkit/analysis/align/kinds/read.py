@@ -14,9 +14,9 @@ from nbkit.analysis.align.kinds.indices import other_indices
 from nbkit.analysis.align.kinds.linear import SUMS, factor_of, missing_residual
 from nbkit.analysis.align.kinds.norms.moved import norm_place_of
 from nbkit.analysis.align.kinds.orders import permuted_heads, repeated_heads, transposed
-from nbkit.analysis.align.kinds.rerun import computing, explained
 from nbkit.analysis.align.region import Array, Kind, Piece, Region
 from nbkit.analysis.align.relations import relative_error
+from nbkit.analysis.align.rerun import computing, explained
 from nbkit.analysis.align.side import Side
 
 # Operands that differ by so many times the noise are other ones.
