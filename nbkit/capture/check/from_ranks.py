@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from nbkit.capture.check.hidden import Held
-from nbkit.capture.cost.communication import NAMESPACES, SPELLED
+from nbkit.capture.replay.op_traits import COLLECTIVES, SPELLED
 from nbkit.schema.message import FROM_RANKS
 
 # They wait for a collective, or wrap what it gives.
@@ -20,7 +20,7 @@ def written_by_ranks(
 
     Null is what this process has spoiled itself, which is told where that begins.
     """
-    is_collective = ops["op"].str.split(".").str[0].isin(NAMESPACES).to_numpy(dtype=bool)
+    is_collective = ops["op"].str.split(".").str[0].isin(COLLECTIVES).to_numpy(dtype=bool)
     if not is_collective.any() or not (bad["kind"] == "input").any():
         return {}
     calls = tensors[is_collective[tensors["op_id"].to_numpy()]]

@@ -6,14 +6,13 @@ import torch
 from torch._ops import OpOverload
 
 from nbkit.capture.replay.copies import tensors_in
+from nbkit.capture.replay.op_traits import SPELLED
 
 NAMESPACES = frozenset(("c10d", "_c10d_functional", "_c10d_functional_autograd"))
 # What the ring algorithm sends of the whole tensor, in (n - 1) / n, after Patarasuk and Yuan, "Bandwidth optimal
 # all-reduce algorithms for clusters of workstations", JPDC 69(2), 2009; what goes to one process is sent whole.
 RING = {"all_reduce": 2, "all_gather": 1, "reduce_scatter": 1, "all_to_all": 1, "gather": 1, "scatter": 1}
 WHOLE = ("broadcast", "reduce", "send", "recv")
-# Words of the names of c10d (allreduce_, _allgather_base_, alltoall_base_) as the others write them.
-SPELLED = {"allreduce": "all_reduce", "allgather": "all_gather", "alltoall": "all_to_all"}
 
 
 def communication_bytes(func: OpOverload, args: Any, kwargs: Any, out: Any) -> int | None:

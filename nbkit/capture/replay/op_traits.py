@@ -33,6 +33,8 @@ UNDECLARED_WRITES = {
     "batch_norm_update_stats": (1, 2),
     **dict.fromkeys(("allreduce_", "allgather_", "broadcast_", "reduce_scatter_", "recv_"), (0,)),
 }
+# Words of the names of c10d (allreduce_, _allgather_base_, alltoall_base_) as the others write them.
+SPELLED = {"allreduce": "all_reduce", "allgather": "all_gather", "alltoall": "all_to_all"}
 # So many results of an op are values; the others are memory for its backward op, which only that can read.
 VALUES = {
     "mkldnn_rnn_layer": 3, "_cudnn_rnn": 3, "miopen_rnn": 3, "_thnn_fused_lstm_cell": 2, "_thnn_fused_gru_cell": 1,
