@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator
 import pandas as pd
 
 from nbkit.findings.dataflow.attention import ADDS, PRODUCTS, is_dropout
+from nbkit.findings.dataflow.by_design import by_design
 from nbkit.findings.dataflow.flow import FUSED_ATTENTION, Flow, Op
 from nbkit.findings.dataflow.masks import MEANING
 from nbkit.findings.finding import Finding
-from nbkit.findings.training.by_design import by_design
 from nbkit.findings.training.facts import Audit
 from nbkit.findings.training.names import about, listed_names, plural, some
 
