@@ -5,6 +5,14 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from nbkit.analysis.align.allowance import NARROW
+from nbkit.analysis.align.beginnings.returned import (
+    match_returned,
+    mistaken_outputs,
+    output_events,
+    told,
+    with_returned,
+)
+from nbkit.analysis.align.beginnings.spoiled import spoiled_events
 from nbkit.analysis.align.differing import differing
 from nbkit.analysis.align.errors import Local, LocalErrors, error_of
 from nbkit.analysis.align.events import Event, events
@@ -22,9 +30,7 @@ from nbkit.analysis.align.matching.by_position import match_positions
 from nbkit.analysis.align.matching.by_value import match_values, same_of, tolerance_of
 from nbkit.analysis.align.matching.given import match_given
 from nbkit.analysis.align.matching.neutral import farther_matches, neutral_matches
-from nbkit.analysis.align.returned import match_returned, mistaken_outputs, output_events, told, with_returned
 from nbkit.analysis.align.side import Side
-from nbkit.analysis.align.spoiled import spoiled_events
 from nbkit.analysis.align.state import state_of
 from nbkit.trace.executions.execution import Execution
 

@@ -43,7 +43,7 @@ def _differ(known: Features) -> bool:
 
 def with_infinities(value: Array) -> Array:
     """Returns a mask or masked scores with minus Inf for what is huge, and huge beside the median of the others."""
-    if value.dtype.kind != "f" or not value.size or not value.min() <= -HUGE:
+    if value.dtype.kind != "f" or not value.size or not float(value.min()) <= -HUGE:
         return value
     huge = small = ones = 0
     flat = np.ascontiguousarray(value).reshape(-1)
@@ -60,7 +60,7 @@ def with_infinities(value: Array) -> Array:
     flat = found.reshape(-1)
     for start in range(0, len(flat), BLOCK):
         block = flat[start : start + BLOCK]
-        block[block <= -least] = -np.inf
+        block[np.less_equal(block, -least)] = -np.inf
     return found
 
 

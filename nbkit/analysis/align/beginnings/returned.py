@@ -108,7 +108,7 @@ def _is_grown(side: Side, number: int, error: float) -> bool:
     changed = recompute(given, [number]).get(number)
     if changed is None:
         return False
-    difference = np.abs(changed.astype(np.float64) - value)
+    difference = np.abs(changed.astype(np.float64) - value.astype(np.float64))
     scale = float(np.sqrt(np.mean(np.square(value, dtype=np.float64))))
     return error <= GROWN * float(np.median(difference)) / (scale or 1.0)
 
@@ -222,7 +222,7 @@ def _difference(left: Side, right: Side, match: Match) -> str:
     if values[0] is None or values[1] is None or error is None or match.relation is None:
         return "their sizes"
     with np.errstate(all="ignore"):
-        ours, theirs = match.relation.views(*values)
+        ours, theirs = match.relation.views(values[0], values[1])
         largest = float(np.nanmax(np.abs(np.subtract(ours, theirs, dtype=np.float64)), initial=0.0))
     size = f" (relative error {error:.2g})" if np.isfinite(error) else " (NaN, Inf or zeros)"
     return f"up to {general(largest, 3)}{size}"
