@@ -74,9 +74,9 @@ def read(path: Path) -> tuple[dict[str, pd.DataFrame], dict[str, Any], dict[int,
     if not path.exists():
         raise TraceError(f"There is no {path}; give the folder that Trace.save() wrote.")
     if below := traces_in(path):
-        names = ", ".join(one.name for one in below)
+        listed = ", ".join(one.name for one in below)
         advice = f"give one of them, such as {below[0]}" if len(below) > 1 else f"give that: {below[0]}"
-        raise TraceError(f"{path} is a folder of {units.counted(len(below), 'trace')} ({names}); {advice}.")
+        raise TraceError(f"{path} is a folder of {units.counted(len(below), 'trace')} ({listed}); {advice}.")
     if not (path / META).is_file():
         raise TraceError(f"{path} is not a trace: it has no {META}; give the folder that Trace.save() wrote.")
     try:

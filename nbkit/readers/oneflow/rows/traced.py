@@ -78,7 +78,7 @@ def write_unused_buffers(rows: GraphRows, flow: Flow, run: Run) -> None:
     """Writes the buffers that modules have and no op reads, such as the mask of an attention that is fused."""
     for path in run.unused_buffers:
         tensor = run.tree.buffers[path]
-        columns = {"dtype": tensor.dtype, "shape": tensor.shape, "attributes": {"read": False}}
+        columns: dict[str, Any] = {"dtype": tensor.dtype, "shape": tensor.shape, "attributes": {"read": False}}
         node = rows.node(flow.graph, "buffer", path, module=holder(path), **columns)
         flow.make(f"{path}/out", node, 0, "buffer", Description((), tensor.shape, tensor.dtype))
 
