@@ -30,6 +30,10 @@ NARROW = min(precision.eps for precision in PRECISIONS.values() if not accumulat
 # So many steps of one region, at most, are rounded once more one by one.
 MOST_STEPS = 24
 SEED = 11
+BENT = frozenset(
+    "ge gt le lt eq ne sign threshold_backward hardtanh_backward leaky_relu_backward hardswish_backward "
+    "hardsigmoid_backward softshrink_backward hardshrink_backward".split()
+)
 
 
 class Local(NamedTuple):
@@ -67,7 +71,10 @@ def second_look(left: Side, right: Side, given: Mapping[int, Match], found: Mapp
     eps = {one: max(left.eps[given[one].left], right.eps[one]) for one in read}
     looked: dict[int, Local] = {}
     for change in (rounded, _grown):
-        changed = {one: change(given_value(left, given[one]), eps[one], one) for one in read}
+        values = {one: given_value(left, given[one]) for one in read}
+        changed = {
+            one: value if _is_bent(right, one) else change(value, eps[one], one) for one, value in values.items()
+        }
         for number, value in right.execution.recompute(changed, suspects).items():
             local = looked.get(number, found[number])
             allowed = _allowed(left, right, given[number], local, value)
@@ -96,6 +103,15 @@ def _of_steps(left: Side, right: Side, number: int, given: Mapping[int, Match]) 
                 error = relative_error(*(compared(left, right, match, one) for one in (value, changed)))
                 squares += error**2 if np.isfinite(error) else 0.0
     return float(squares**0.5)
+
+
+def _is_bent(side: Side, number: int) -> bool:
+    """Returns whether the backward pass asks on which side of a border values are: a rounding would change sides.
+
+    Both sides read the very same values, and must answer alike.
+    """
+    readers = (side.results[reader] for reader in side.execution.readers[number])
+    return any(one.phase == "backward" and not BENT.isdisjoint((one.op or "").split(".")) for one in readers)
 
 
 def _is_suspect(left: Side, match: Match, local: Local) -> bool:
@@ -129,7 +145,11 @@ def is_noise(side: Side, number: int, known: Container[int]) -> bool:
         return False
     read = {one: side.execution.value(one) for one in region_of(side, number, known) if one in known}
     for change in (rounded, _grown):
-        changed = {one: change(given, side.eps[one], one) for one, given in read.items() if given is not None}
+        changed = {
+            one: given if _is_bent(side, one) else change(given, side.eps[one], one)
+            for one, given in read.items()
+            if given is not None
+        }
         found = recompute(changed, [number]).get(number)
         if found is not None and 0 < _finite_norm(value) <= SENSITIVITY * _finite_norm(np.subtract(found, value)):
             return True

@@ -1,12 +1,13 @@
-"""Tests for NaN and Inf that one side alone has, and whether rows that are wholly masked give them."""
+"""Tests for NaN and Inf that one side alone has, rows that are wholly masked, and values on a border."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import product
 
 import numpy as np
 import numpy.typing as npt
 
 from nbkit.analysis.align.kinds.case import MASKED, Case, Floats, floats
-from nbkit.analysis.align.region import Array, Kind
+from nbkit.analysis.align.region import Array, Kind, Piece
 
 Bools = npt.NDArray[np.bool_]
 
@@ -16,7 +17,7 @@ def nan(case: Case) -> Kind | None:
     if not case.is_same_shape:
         return None
     left, right = floats(case.region.left), floats(case.region.right)
-    if (kind := _handled(case, left, right)) is not None:
+    if (kind := _handled(case, left, right) or _at_border(case)) is not None:
         return kind
     if (kind := _infinite_mask(left, right)) is not None or case.is_finite:
         return kind
@@ -44,6 +45,26 @@ def _handled(case: Case, left: Floats, right: Floats) -> Kind | None:
                 text = f"NaN is handled otherwise: the two differ only where {one.name}, which both read, has NaN{how}."
                 return Kind("nan_handling", text, 0.0)
     return None
+
+
+def _at_border(case: Case) -> Kind | None:
+    """Tests whether two gradients differ only where what they read has one or two values: the ends of a clamp, say."""
+    for one in case.known:
+        for left, right in product(_values(case.region.left_ops), _values(case.region.right_ops)):
+            if not (one.is_left or one.is_right) or not left.shape == right.shape == one.value.shape:
+                continue
+            differ = left != right
+            values = np.unique(one.value[differ])
+            is_same = ~differ & np.isin(one.value, values) & (left != 0)
+            is_stopped = not left[differ].any() or not right[differ].any()  # one side lets no gradient through there
+            if 0 < len(values) <= 2 < len(np.unique(one.value)) and is_stopped and not is_same.any():
+                ends = " or ".join(f"{value:.6g}" for value in values)
+                return Kind("border", f"The two differ only where {one.name} is exactly {ends}.", 0.0)
+    return None
+
+
+def _values(ops: Sequence[Piece]) -> Iterator[Floats]:
+    return (floats(piece.value) for piece in ops if piece.value is not None)
 
 
 def _infinite_mask(left: Floats, right: Floats) -> Kind | None:
