@@ -169,14 +169,16 @@ class Rerun:
                 error = call.failure()
                 row, before = watch.end(error), live[call.number]
                 if error is not None and before["error"] != type(error).__name__:
-                    why = f"{type(error).__name__}: {error}".rstrip(": ")
-                    what = " and ".join(self._not_put_back(call))
-                    raise CannotRunAgainError(f"{why}; {what} could not be put back" if what else why)
+                    raise self._cannot(call, error)
                 if not call.is_further and (text := self._another(call, row["loss"], before)):
                     self.others.update(dict.fromkeys((one.number for one in calls), text))
                     return
         finally:
             watch.remove()
+
+    def _cannot(self, call: Call, error: Exception) -> CannotRunAgainError:
+        why, what = f"{type(error).__name__}: {error}".rstrip(": "), " and ".join(self._not_put_back(call))
+        return CannotRunAgainError(f"{why}; {what} could not be put back" if what else why)
 
     def _not_put_back(self, call: Call) -> list[str]:
         return [*call.thread.missing, *self.keeper.reached.one_way]
@@ -218,11 +220,15 @@ class Rerun:
     def _time(self, first: Segment, calls: Sequence[Call]) -> None:
         timing = optime(name=self.name, memory=True)
         self._go_to(first, calls[0])
-        with timing as trace:
-            for call in calls:
-                timing.begin_run()
-                call.run()
-                timing.end_run()
+        call = calls[0]
+        try:
+            with timing as trace:
+                for call in calls:
+                    timing.begin_run()
+                    call.run()
+                    timing.end_run()
+        except Exception as error:  # such as StopIteration: the runs before have used an iterator up
+            raise self._cannot(call, error) from error
         self._add("time", "optime", trace, calls)
 
     def _anomalous(self, segment: Segment, number: int) -> None:

@@ -170,6 +170,13 @@ def test_what_cannot_be_put_back_is_said_before_all(audit):
     assert "Step 0 has the loss" in brief and "What is found in it is said of that run, not of step 0." in brief
 
 
+@pytest.mark.parametrize("batches", [8, 9, 10])
+def test_an_iterator_that_ends_while_steps_are_timed_ends_no_audit(audit, batches):
+    _, out = audit(ITERATOR.replace("range(99)", f"range({batches})"))  # 4 for the script, 1 to look, 3 to record
+    assert out.startswith("This is another run: the iterator `batches` could not be put back.")
+    assert "Step 0 could not be run again: StopIteration; the iterator `batches` could not be put back." in out
+
+
 def test_no_finding_of_another_run_is_told_as_that_of_the_step(audit):
     source = ITERATOR.replace("): step()", "): step(scale=float('nan'))").replace("drawn.append", "x * 1; drawn.append")
     _, out = audit(source)
