@@ -110,7 +110,7 @@ def summed_means(audit: Audit) -> list[Finding]:
         return []
     ended = [one for one in audit.passes if one.step < audit.steps]
     steps = [[one for one in ended if one.step == step] for step in sorted({one.step for one in ended})]
-    if not steps or min(map(len, steps)) < FEWEST:
+    if not steps or min(map(len, steps)) < FEWEST or any(one.is_cleared for one in ended):
         return []
     losses = [_loss(audit, one.ops) for one in ended]
     if None in losses or any(_is_scaled(audit, passes[-1].ops.stop, passes[-1].step) for passes in steps):

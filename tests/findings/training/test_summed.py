@@ -62,6 +62,26 @@ def test_what_is_divided_or_meant_is_not_told(step):
     assert audited(**step)[0] == []
 
 
+@pytest.mark.parametrize("set_to_none", [True, False])
+def test_passes_of_a_closure_that_clears_what_the_one_before_left_do_not_add_up(set_to_none):
+    torch.manual_seed(0)
+    model, x, y = nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 1)), torch.randn(8, 4), torch.randn(8, 1)
+    optimizer, passes = torch.optim.LBFGS(model.parameters(), max_iter=6), []
+
+    def closure():
+        optimizer.zero_grad(set_to_none=set_to_none)
+        loss = F.mse_loss(model(x), y)
+        loss.backward()
+        passes.append(loss.item())
+        return loss
+
+    with nbkit.opaudit() as trace:
+        for _ in range(2):
+            optimizer.step(closure)
+    assert len(passes) > 8
+    assert [rule for rule in trace.findings["rule"] if rule in RULES] == []
+
+
 def test_clipping_is_no_division():
     told, _ = audited(F.mse_loss, after=lambda model: nn.utils.clip_grad_norm_(model.parameters(), 0.1))
     assert told == [("summed_means", "hint", SAID)]
