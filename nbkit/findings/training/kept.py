@@ -17,7 +17,9 @@ CREATED = (
     ".grad of the parameters to None after each step. " + KEPT
 )
 SEED = "Call torch.manual_seed() once, before the first step; for numbers that are to repeat, use a generator."
-DRAWS = ("aten.bernoulli", "aten.native_dropout", "aten.rand", "aten.normal", "aten.multinomial", "aten.uniform")
+# Of these the overload says whether a generator was given; of others only what calls them: no function here takes one.
+DRAWS = ("aten.native_dropout", "aten.rand")
+DRAWN_BY, DRAWN = "torch.nn.functional.", ("aten.bernoulli", "aten.normal", "aten.uniform")
 
 
 def kept_graphs(audit: Audit) -> list[Finding]:
@@ -101,10 +103,14 @@ def _by_create_graph(audit: Audit) -> str:
 
 
 def repeated_draws(audit: Audit) -> list[Finding]:
-    """Returns a finding of steps that draw the same random numbers as the step before."""
+    """Returns a finding of steps that draw the same random numbers as the step before, from the CPU's own generator."""
+    if not audit.repeated_draws:
+        return []
     ops = audit.ops
-    is_draw = ops["op"].str.startswith(DRAWS) & (ops["level"] == "aten") & (ops["phase"] != "optimizer")
-    drawn = ops[is_draw]
+    callers = ops["parent_id"].map(ops["op"]).fillna("").str
+    is_own = ops["op"].str.startswith(DRAWS) & ~ops["op"].str.contains("generator")
+    is_draw = is_own | ops["op"].str.startswith(DRAWN) & callers.startswith(DRAWN_BY)
+    drawn = ops[is_draw & (ops["level"] == "aten") & (ops["phase"] != "optimizer") & (ops["device"] == "cpu")]
     repeated = [drawn[drawn["op_id"].isin(between)] for between in audit.repeated_draws]
     if not any(map(len, repeated)):
         return []

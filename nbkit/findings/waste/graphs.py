@@ -17,9 +17,10 @@ ADVICE = (
 def unused_graphs(step: RecordedStep) -> list[Finding]:
     """Returns a finding for each model that ran several times in eval mode with autograd on, for no backward pass.
 
-    Where something else than parameters needs a gradient, such as an input, the graph is likely meant.
+    Where something else than parameters needs a gradient, such as an input, the graph is likely meant. Autocast gives
+    its casts of parameters a graph under no_grad, too.
     """
-    findings = []
+    findings, is_cast = [], (step.ops["op"] == "aten._to_copy.default").to_numpy(bool)
     used = step.ops["forward_op_id"].dropna().to_numpy(np.int64)
     for model in dict.fromkeys(model for model, module, _ in step.modes if module == ""):
         calls = [training for (name, module, _), training in step.modes.items() if (name, module) == (model, "")]
@@ -27,8 +28,9 @@ def unused_graphs(step: RecordedStep) -> list[Finding]:
         ops = _evaluated(step, model) if count >= FEWEST_CALLS else np.zeros(0, dtype=bool)
         if not ops.any() or ops[used].any() or _has_other_leaf(step, ops):
             continue
-        rows = np.flatnonzero(_with_graph(step, ops)[step.op_of])
-        if len(rows):
+        graph = _with_graph(step, ops)
+        rows = np.flatnonzero(graph[step.op_of])
+        if (graph & ~is_cast).any():
             findings.append(_finding(step, model, count, ops, rows))
     return findings
 

@@ -177,6 +177,36 @@ def test_the_same_random_numbers(draw, expected):
     assert findings(drawing(draw)) == expected
 
 
+OWN = torch.Generator().manual_seed(3)
+
+
+@pytest.mark.parametrize(
+    "draw",
+    [
+        lambda: torch.randn(8, 8, generator=OWN),
+        lambda: torch.empty(8, 8).normal_(generator=OWN),
+        lambda: torch.bernoulli(torch.full((8, 8), 0.5), generator=OWN),
+        lambda: torch.rand(8, 8, device="meta").shape[0] * 0.1,
+    ],
+    ids=["randn", "normal_", "bernoulli", "another device"],
+)
+def test_the_first_step_alone_draws_from_the_generator_of_torch(draw):
+    def step(i):
+        if i == 0:  # as the iterator of a DataLoader does
+            torch.randperm(8)
+        return draw()
+
+    assert findings(drawing(step)) == []
+
+
+def test_dropout_with_one_seed_is_told():
+    def draw(i):
+        torch.manual_seed(7)
+        return F.dropout(torch.ones(8, 8), 0.5)
+
+    assert findings(drawing(draw)) == [("repeated_draws", "hint")]
+
+
 def test_of_several_draws_the_first_is_named():
     def draw(i):
         torch.manual_seed(7)

@@ -143,3 +143,14 @@ RIGHT = {
 @pytest.mark.parametrize("case", RIGHT)
 def test_right_uses_are_not_named(case):
     assert found(RIGHT[case]) == []
+
+
+def test_casts_of_autocast_have_a_graph_under_no_grad_and_are_none_of_the_evaluation():
+    def evaluated(grad):
+        with torch.set_grad_enabled(grad), torch.autocast("cpu", torch.bfloat16):
+            results = [NET(x) for x in DATA]
+            assert [result.requires_grad for result in results] == [grad] * len(DATA)  # what torch itself says
+            return [result.argmax(-1) for result in results]
+
+    assert found(lambda: evaluated(False)) == []
+    assert found(lambda: evaluated(True)) == [("unused_graph", "hint")]
