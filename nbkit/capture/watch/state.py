@@ -69,11 +69,11 @@ def _subclasses(kinds: Iterable[type]) -> Iterator[type]:
 class State:
     """Holds copies of the tensors and containers that some objects hold; `bytes` counts those of the tensors.
 
-    Containers are copied with what they hold by reference, tensors by value, and gradients of parameters with them, as
-    are the casts that a block of autocast keeps. Of the tensors among `names`, also in lists of them, those that are
-    trained are kept: the rest is data. Tensors for which `can_keep` answers no stay as they are. Of generators of
-    random numbers among the objects the state is kept, with that of the default ones. Raises TooLargeError if they take
-    more than `most_bytes`.
+    Containers are copied with what they hold by reference, tensors by value, with whether they are trained, and
+    gradients of parameters with them, as are the casts that a block of autocast keeps. Of the tensors among `names`,
+    also in lists of them, those that are trained are kept: the rest is data. Tensors for which `can_keep` answers no
+    stay as they are. Of generators of random numbers among the objects the state is kept, with that of the default
+    ones. Raises TooLargeError if they take more than `most_bytes`.
     """
 
     def __init__(
@@ -88,7 +88,7 @@ class State:
         self.containers: list[Any] = []
         self.copies: list[Any] = []  # of an empty one ()
         self._met: set[int] = set()  # ids of the containers
-        self.tensors: dict[int, tuple[Tensor, Tensor, Tensor | None, Tensor | None]] = {}
+        self.tensors: dict[int, tuple[Tensor, Tensor, Tensor | None, Tensor | None, bool]] = {}
         objects = [*objects]
         self.generators = [held for held in objects if isinstance(held, GENERATORS)]
         with isolated():
@@ -137,7 +137,7 @@ class State:
         if self.bytes > self.most_bytes:
             raise TooLargeError
         copy = gradient.detach().clone() if gradient is not None and is_copied else None
-        self.tensors[id(tensor)] = (tensor, tensor.detach().clone(), gradient, copy)
+        self.tensors[id(tensor)] = (tensor, tensor.detach().clone(), gradient, copy, tensor.requires_grad)
 
     def restore(self) -> None:
         """Puts everything back as it was; tensors and containers stay the same objects."""
@@ -148,8 +148,10 @@ class State:
                 container.clear()
                 container.update(copy)
         with isolated():
-            for tensor, value, gradient, of_gradient in self.tensors.values():
+            for tensor, value, gradient, of_gradient, is_trained in self.tensors.values():
                 _put_back(tensor, value)
+                if tensor.is_leaf and tensor.requires_grad != is_trained:  # frozen, or not any more, since
+                    tensor.requires_grad_(is_trained)
                 if gradient is not None and of_gradient is not None:
                     _put_back(gradient, of_gradient)
                 if tensor.is_leaf and tensor.requires_grad:

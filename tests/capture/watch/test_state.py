@@ -64,6 +64,21 @@ def test_the_same_steps_follow_when_it_is_put_back(before):
             assert torch.equal(value, expected)
 
 
+def test_what_was_frozen_or_no_longer_is_that_again():
+    model = nn.Sequential(nn.Linear(4, 4), nn.Linear(4, 1).requires_grad_(False))
+    model(torch.ones(2, 4)).sum().backward()
+    gradient = model[0].weight.grad
+    state = State([model, *model], [], 1 << 20)
+    model[0].requires_grad_(False).zero_grad()
+    model[1].requires_grad_(True)
+    model(torch.ones(2, 4)).sum().backward()
+    state.restore()
+    assert [parameter.requires_grad for parameter in model.parameters()] == [True, True, False, False]
+    assert model[0].weight.grad is gradient
+    model(torch.ones(2, 4)).sum().backward()
+    torch.testing.assert_close(gradient, 2 * 2 * model[1].weight.detach().T.expand(4, 4))  # twice, of two rows of ones
+
+
 def test_tensors_and_gradients_stay_the_same_objects_and_memory():
     trainer = Trainer()
     trainer.step()
