@@ -128,7 +128,7 @@ def lost_averages(audit: Audit) -> list[Finding]:
     groups: dict[tuple[str, str, object], list[Average]] = {}
     for one in audit.averages:
         is_off = one.off >= LEAST_MOVED * one.numel and audit.ops["phase"].iloc[one.op_id] != "optimizer"
-        if is_off and one.moved < LEAST_MOVED * one.off:
+        if is_off and one.moved < LEAST_MOVED * one.off and not _is_copy(audit, one.op_id):
             groups.setdefault((one.model, one.dtype, audit.ops["source"].iloc[one.op_id]), []).append(one)
     findings = []
     for (model, dtype, source), of in groups.items():
@@ -144,6 +144,23 @@ def lost_averages(audit: Audit) -> list[Finding]:
         found = Finding("lost_update", "warning", message, AVERAGE, **place, **about(names, changed_fraction=moved))
         findings.append(replace(found, source=row["source"], source_text=audit.texts.get(row["source"])))
     return findings
+
+
+def _is_copy(audit: Audit, op_id: int) -> bool:
+    """Returns whether an update copies what was not computed from the values before, such as an average in float32."""
+    ops, tensors = audit.ops, audit.tensors
+    if not str(ops["op"].iloc[op_id]).split(".")[-1].startswith("copy_"):
+        return False
+    at = tensors[tensors["op_id"].isin(ops["op_id"][ops["phase"] == "other"])]
+    made = at[(at["role"] == "output") & (at["op_id"] < op_id)]
+    read, rows = at[at["role"] == "input"], at[at["op_id"].isin(ops["op_id"][ops["parent_id"].isin([op_id])])]
+    written = {*rows["storage_id"][rows["role"] == "output"].dropna()}
+    new = sources = {*rows["storage_id"].dropna()} - written
+    while new:
+        makers = made["op_id"][made["storage_id"].isin(new)]
+        new = {*read["storage_id"][read["op_id"].isin(makers)].dropna()} - sources
+        sources = sources | new
+    return not sources & written
 
 
 def stale_casts(audit: Audit) -> list[Finding]:

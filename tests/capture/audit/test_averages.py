@@ -84,5 +84,21 @@ def test_of_an_average_that_follows_nothing_is_said(dtype, way, decay):
     assert trained(copied(dtype), by_hand(way, decay))[0] == []
 
 
+@pytest.mark.parametrize("runs", [False, True], ids=["kept", "run in each step"])
+def test_of_a_cast_of_an_average_in_float32_nothing_is_said(runs):
+    exact = []
+
+    @torch.no_grad()
+    def update(average, model):
+        exact.extend(one.detach().clone() for one in model.parameters() if len(exact) < 4)
+        for kept, one, now in zip(average.parameters(), exact, model.parameters(), strict=True):
+            kept.copy_(one.lerp_(now, 1e-4))
+        if runs:
+            average(torch.ones(1, 32, dtype=torch.bfloat16))
+
+    messages, moved = trained(copied(torch.bfloat16), update)
+    assert moved < 0.01 and messages == []  # the average moves by less than bfloat16 shows, and not for its rounding
+
+
 def test_of_one_that_has_nothing_to_follow_nothing_is_said():
     assert trained(copied(torch.bfloat16), by_hand("lerp_", 0.9999), rate=1e-7)[0] == []
