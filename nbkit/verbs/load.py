@@ -17,8 +17,8 @@ from nbkit.errors import OptionError, TraceError, nearest
 from nbkit.readers.registry import reader_of
 from nbkit.schema import TEXT
 from nbkit.trace.atomic_write import writing
-from nbkit.trace.calls.captures import read_captures
 from nbkit.trace.calls.layout import HEAD
+from nbkit.trace.captures import read_captures
 from nbkit.trace.storage import META
 from nbkit.trace.trace import Trace
 from nbkit.verbs.options.generated import OptionHolder

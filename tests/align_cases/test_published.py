@@ -65,7 +65,7 @@ def test_an_op_too_many_is_named_and_what_stands_before_it_agrees():
     right = model([*LINEAR, node("Exp", "sum", "power"), node("Abs", "power", "z")], INPUTS, "z")
     trace = nbkit.opalign(left, right, inputs=GIVEN)
     first = trace.meta["first_divergence"]
-    assert (first["left"], first["right"]["name"], first["right"]["op"]) == (None, "power", "Exp")
+    assert (first["left"]["name"], first["right"]["name"], first["right"]["op"]) == ("y", "power", "Exp")
     before = trace.alignment.set_index("name").loc[["A", "B", "X", "product", "sum"]]
     assert set(before["mark"]) == {"="}
 

@@ -14,6 +14,7 @@ from nbkit.findings.steps.anomalies import NOT_FINITE_OF
 from nbkit.numerics.noise_ratio import HARMLESS, STATUSES
 
 ROOT = Path(__file__).parents[2]
+FOLDERS = ("findings", "readers", "verbs/alignment")
 VERB_OF = {
     "findings/bad_values": "opcheck",
     "findings/culprits": "opbisect",
@@ -26,6 +27,7 @@ VERB_OF = {
     "findings/training": "opaudit",
     "findings/waste": "opaudit",
     "readers/snapshot": "load",
+    "verbs/alignment": "opalign",
 }
 STATUS = [status for status in STATUSES if status not in HARMLESS]
 # What is read of a frame, by the file and the expression: its values, which other tables of the code have, by severity.
@@ -106,7 +108,7 @@ class Module:
 def emitted() -> dict[str, tuple[set[str], set[str]]]:
     """The severities and verbs of each rule, by the calls of Finding and Found."""
     rules: dict[str, tuple[set[str], set[str]]] = defaultdict(lambda: (set(), set()))
-    for path in [*(ROOT / "nbkit" / "findings").rglob("*.py"), *(ROOT / "nbkit" / "readers").rglob("*.py")]:
+    for path in [path for folder in FOLDERS for path in (ROOT / "nbkit" / folder).rglob("*.py")]:
         module = Module(path)
         for call in module.calls("Finding", "Found"):
             for rule, severities in of_call(module, call).items():

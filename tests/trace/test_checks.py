@@ -12,7 +12,6 @@ from tests.support.fakes import small_trace
         lambda given: nbkit.compare_times(given, given),
         lambda given: nbkit.compare_values(given, given),
         lambda given: nbkit.producers(given, 0),
-        lambda given: nbkit.call_of(given, 0),
         lambda given: nbkit.script_of(given, 0),
         nbkit.OpTable,
         nbkit.DiffTable,

@@ -175,6 +175,10 @@ def saturated_of(traits: OpTraits, args: Any, tensor: Tensor, position: int) -> 
     source = args[CASTS[traits.packet]]
     if not isinstance(source, Tensor) or not source.is_floating_point() or source.dtype == tensor.dtype:
         return None
+    if tensor.dtype is torch.bool or tensor.is_complex():
+        return None
+    if tensor.is_floating_point() and torch.finfo(source.dtype).max <= torch.finfo(tensor.dtype).max:
+        return None
     if source.layout is not torch.strided or tensor.layout is not torch.strided or source.is_meta:
         return None
     values, made = values_of(source).expand(tensor.shape), values_of(tensor)

@@ -41,6 +41,10 @@ ANOTHER_RUN = (
     "{number}."
 )
 LOSSES = " Step {number} has the loss {now} when it is run again, and had {before}."
+BETWEEN = (
+    "Step {number} has the loss {now} when it is run again right behind the step before, and had {before}: what "
+    "happens between the two counts, so that findings are about a similar step."
+)
 UNKNOWN = (
     "something that step {number} depends on, beside its arguments, models, optimizers, random numbers and what is set "
     "in torch,"
@@ -171,7 +175,11 @@ class Rerun:
                 if error is not None and before["error"] != type(error).__name__:
                     raise self._cannot(call, error)
                 if not call.is_further and (text := self._another(call, row["loss"], before)):
-                    self.others.update(dict.fromkeys((one.number for one in calls), text))
+                    is_begin = call is segment.calls[0] or before["anomaly"] is not None
+                    if is_begin or self._not_put_back(call):
+                        self.others.update(dict.fromkeys((one.number for one in calls), text))
+                    else:
+                        self.limits.append(BETWEEN.format(number=call.number, now=row["loss"], before=before["loss"]))
                     return
         finally:
             watch.remove()

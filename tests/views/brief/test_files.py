@@ -33,11 +33,11 @@ def test_a_line_that_could_not_be_read_is_told_and_the_rest_is_counted(tmp_path)
     assert broken.brief().startswith("Incomplete: parts of the source could not be read.\n\n3 ops.")
 
 
-@pytest.mark.parametrize("first", [0, 1715583600000000])
+@pytest.mark.parametrize("first", [86400_000_000, 1715583600000000])
 def test_a_time_between_two_clocks_is_told_as_that(tmp_path, first):
     event = {"ph": "X", "cat": "cpu_op", "name": "aten::mul", "pid": 1, "tid": 1, "dur": 5}
     events = [{**event, "ts": ts} for ts in (first, 1715583600000100, 1715583600000200)]
     (tmp_path / "trace.json").write_text(json.dumps({"traceEvents": events}))
     said = nbkit.load(tmp_path / "trace.json").brief()
-    note = "1715583600 s of it lie between two events: their clocks differ, or one has no time"
-    assert (note in said) == (first == 0)
+    note = "1715497200 s of it lie between two events: their clocks differ, or one has no time"
+    assert (note in said) == (first == 86400_000_000)

@@ -51,7 +51,7 @@ def test_tables_count_roles_ops_and_phases() -> None:
 def test_the_summary_of_a_graph_needs_no_ops_and_names_what_was_not_read() -> None:
     graph = training_graph(2, skipped_lines=[{"line": 7, "text": "x", "reason": "no record"}])
     lines = summary(graph).splitlines()
-    assert lines[0] == "102 ops."
+    assert lines[0] == "102 ops. 1 line could not be read, line 7: no record."
     assert lines[2] == "opgraph a step: 1 graph, 102 nodes, 157 edges"
     assert lines[-1] == "1 line could not be read, the first is line 7: no record"
     assert summary(Trace({"nodes": NODES.frame()}, {"verb": "opgraph"})).endswith("No node was read.")
