@@ -105,7 +105,7 @@ def align(left: Execution, right: Execution) -> Alignment:
     local = measured.of(matches, differs, state.harmless)
     begins = events(*sides, matches, differs, local, state.differing)
     if not begins:
-        matches.replace(_rounded_alone(matches, local))
+        matches.replace([*_rounded_alone(matches, local), *_rounded_state(*sides, matches)])
     begins = [*spoiled_events(*sides, matches, differs, begins), *begins]
     begins = begins or output_events(*sides, matches)
     ordered = tuple(told(*sides, event) for event in sorted(begins, key=lambda event: event.order))
@@ -185,6 +185,16 @@ def blank_agree(left: Side, right: Side, matches: Matches) -> list[tuple[Match, 
         for match in matches.all
         if not match.agrees and left.is_blank[match.left] and right.is_blank[match.right] and match.relation is not None
     ]
+
+
+def _rounded_state(left: Side, right: Side, matches: Matches) -> Iterator[tuple[Match, Match]]:
+    """Yields matches of what is no op's that differ by the rounding of their dtype, as ones that agree."""
+    for match in matches.left_of.values():
+        error = error_of(left, right, match)
+        is_state = "op" not in (left.results[match.left].kind, right.results[match.right].kind)
+        eps = max(left.eps[match.left], right.eps[match.right])
+        if is_state and not match.agrees and error is not None and error <= eps:
+            yield match, replace(match, agrees=True)
 
 
 def _rounded_alone(matches: Matches, local: Mapping[int, Local]) -> Iterator[tuple[Match, Match]]:

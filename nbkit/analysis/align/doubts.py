@@ -67,6 +67,53 @@ def statistics_error(left: Side, right: Side, match: Match) -> float:
 
 
 def doubts(alignment: Alignment) -> Iterator[str]:
+    """Yields a sentence for each set of arguments that differ, and for what is returned that could not be compared."""
+    yield from _other_arguments(alignment)
+    yield from _other_returned(alignment)
+
+
+def _other_returned(alignment: Alignment) -> Iterator[str]:
+    """Yields which numbers, texts and arrays differ, and that nothing is returned where ops have no partner."""
+    sides, matches = (alignment.left, alignment.right), alignment.matches
+    left, right = (side.execution for side in sides)
+    for name in [name for name in left.plain if name in right.plain]:
+        pair = left.plain[name], right.plain[name]
+        if not _is_same(*pair, alignment.tolerance):
+            what = f"the returned {name}" if name else "what is returned"
+            yield f"But {what} is {_shown(pair[0])} on the left, {_shown(pair[1])} on the right{_apart(*pair)}."
+    is_whole = len(left.results) == len(matches.right_of) and len(right.results) == len(matches.left_of)
+    returned = [
+        *left.outputs,
+        *right.outputs,
+        *(one for run in (left, right) for one in run.plain.values() if one is not None),
+    ]
+    if left.origin == right.origin == "torch" and not returned and not is_whole:
+        yield "Neither returns anything, so that ops of one side alone were compared with nothing."
+
+
+def _is_same(left: Any, right: Any, tolerance: float) -> bool:
+    try:
+        ours, theirs = np.asarray(left), np.asarray(right)
+        if all(one.dtype.kind in "fciub" for one in (ours, theirs)):
+            near = ours.shape == theirs.shape and np.allclose(ours, theirs, rtol=tolerance, atol=0.0, equal_nan=True)
+            return bool(near)
+        return bool(np.array_equal(ours, theirs))
+    except (TypeError, ValueError, OverflowError):
+        return True
+
+
+def _apart(left: Any, right: Any) -> str:
+    if not all(isinstance(one, np.ndarray) and one.dtype.kind in "fiu" for one in (left, right)):
+        return ""
+    is_same_shape = left.shape == right.shape and left.size
+    return f": the arrays differ by up to {general(float(np.abs(left - right).max()), 2)}" if is_same_shape else ""
+
+
+def _shown(value: Any) -> str:
+    return f"an array of shape {value.shape}" if isinstance(value, np.ndarray) and value.size > 1 else repr(value)[:80]
+
+
+def _other_arguments(alignment: Alignment) -> Iterator[str]:
     """Yields a sentence for each set of arguments that differ, where they change a result or are other numbers."""
     left, right = alignment.left, alignment.right
     found: dict[str, list[Match]] = {}

@@ -7,11 +7,13 @@ from dataclasses import fields, is_dataclass
 from functools import wraps
 from typing import Any
 
+import numpy as np
 from torch import Tensor, nn
 
 # A cache of keys and values holds layers, which hold tensors.
 DEPTH = 8
 Named = tuple[str, Tensor]
+PLAIN = (bool, int, float, complex, str, type(None), np.ndarray, np.generic)
 
 
 def named_inputs(target: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Named]:
@@ -38,6 +40,19 @@ def named_outputs(value: Any) -> list[Named]:
     if isinstance(value, Mapping):
         return [named for key, item in value.items() for named in _tensors(str(key), item)]
     return [(name.removeprefix("."), tensor) for name, tensor in _tensors("", value)]
+
+
+def plain_outputs(value: Any) -> dict[str, Any]:
+    """Returns what a model returns beside tensors, by the names of outputs: numbers, texts, None and numpy's arrays."""
+    return {name: np.array(item) if isinstance(item, np.ndarray) else item for name, item in _plain("", value)}
+
+
+def _plain(path: str, value: Any, depth: int = DEPTH) -> Iterator[tuple[str, Any]]:
+    if isinstance(value, PLAIN):
+        yield path.removeprefix("."), value
+    elif depth and (isinstance(value, Mapping | list | tuple) or (is_dataclass(value) and not isinstance(value, type))):
+        for key, item in _items(value):
+            yield from _plain(path + key, item, depth - 1)
 
 
 @contextmanager

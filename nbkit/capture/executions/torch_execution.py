@@ -15,7 +15,7 @@ from torch.fx import GraphModule
 from nbkit.capture.executions.calls import Calls
 from nbkit.capture.executions.compiled import recompiled
 from nbkit.capture.executions.gradients import backpropagate
-from nbkit.capture.executions.names import named_inputs, named_outputs
+from nbkit.capture.executions.names import named_inputs, named_outputs, plain_outputs
 from nbkit.capture.executions.observer import ExecutionObserver
 from nbkit.capture.executions.programs import RunsProgram, interpret
 from nbkit.capture.executions.rows import completed
@@ -98,6 +98,7 @@ class _Step:
         self.outputs: dict[str, int] = {}
         self.gradients: dict[int, int] = {}  # of the result of a leaf that of its gradient
         self.notes: list[str] = []
+        self.plain: dict[str, Any] = {}
 
     def given(self, target: Any, args: Any, kwargs: Any) -> None:
         """Adds the tensors that the target is given."""
@@ -109,6 +110,7 @@ class _Step:
         with torch.enable_grad() if self.backward else nullcontext():
             out = run(*args, **kwargs)
             self.outputs = {each: self.observer.read(tensor) for each, tensor in named_outputs(out)}
+            self.plain = plain_outputs(out)
             if self.backward:
                 self.gradients, notes = backpropagate(out, self.observer)
                 self.notes += notes
@@ -126,9 +128,8 @@ class _Step:
             call.place = None  # it holds the graph
         notes = (*self.notes, *observer.notes())
         calls = Calls(observer.calls, values)
-        return Execution(
-            name, "torch", tuple(results), outputs, values, calls, error, notes, gradients=dict(self.gradients)
-        )
+        run = Execution(name, "torch", tuple(results), outputs, values, calls, error, notes)
+        return replace(run, gradients=dict(self.gradients), plain=self.plain)
 
 
 def _directly(step: _Step, program: ExportedProgram, args: Any, kwargs: Any, name: str) -> Execution:

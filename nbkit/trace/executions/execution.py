@@ -64,6 +64,7 @@ class Execution:
     itself replaced and wanted is computed from its sources. `error` is the sentence for a run that ended early: the
     results up to there are here. `gradients` has by the result_id of a parameter or input that of its gradient.
     `returned` has, by the name of the output, what a call without a recorder returns where that has other bits.
+    `plain` has what the model returns beside tensors, by name: numbers, texts, None, arrays.
     """
 
     name: str
@@ -77,6 +78,7 @@ class Execution:
     meta: Mapping[str, object] = field(default_factory=dict)
     gradients: Mapping[int, int] = field(default_factory=dict)
     returned: Mapping[str, Returned] = field(default_factory=dict)
+    plain: Mapping[str, object] = field(default_factory=dict)
 
     def value(self, result_id: int) -> Array | None:
         """Returns the values of a result; null where they were not kept. bfloat16 and float8 come as float32."""

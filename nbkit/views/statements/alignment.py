@@ -88,11 +88,27 @@ def _agreeing(rows: pd.DataFrame, meta: Mapping[str, Any]) -> Iterator[Words]:
             f"{known}: the values of {units.count(same)} agree, and of {units.count(other)} only statistics are known.",
         )
     else:
+        if sentence := _unread(rows):
+            yield (f"No output differs beyond rounding: {known}. {sentence}",)
+            return
         differ = int((rows["mark"].eq("~") & rows["output_error"].gt(0)).sum())
         rest = f"{units.count(other - differ)} cannot be compared (no values or NaN)"
         parts = [f"{units.count(differ)} differ"] * bool(differ) + [rest] * (other > differ)
         end = "where a difference begins was not found" if differ else "no difference found"
         yield (f"{' and '.join(parts)}; {end}. {known}, and {units.count(same)} agree.",)
+
+
+def _unread(rows: pd.DataFrame) -> str:
+    """Names the parameters and other state that differ, if nothing else does: the call did not read what differs."""
+    other = rows[rows["mark"].eq("~")]
+    if not (other["kind"].isin(["parameter", "buffer", "constant"]) & other["output_error"].gt(0)).all():
+        return ""
+    names, more = [shown(str(name)) for name in other["name"]], len(other) - 1
+    verb = "have" if more else "has"
+    return (
+        f"{names[0]}{f' and {units.count(more)} more' if more else ''} {verb} other values, which changed nothing "
+        f"with these inputs."
+    )
 
 
 def _one_sided(about: Mapping[str, Any]) -> str:

@@ -113,3 +113,48 @@ def test_a_trace_agrees_with_itself_also_in_results_without_elements():
     assert "[0]" in both.alignment["shape"].tolist()
     assert set(both.alignment["mark"]) == {"="}
     assert said(both).startswith("The two agree: ")
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "ends"),
+    [
+        (lambda x: {"y": x + 0, "n": 3}, lambda x: {"y": x + 0, "n": 4}, "['n'] is 3 on the left, 4 on the right"),
+        (lambda x: x.sum().item() > -99, lambda x: x.sum().item() < -99, "is True on the left, False on the right"),
+        (lambda x: x.sin().numpy(), lambda x: 2 * x.sin().numpy(), "the right: the arrays differ by up to 1"),
+        (lambda x: "a", lambda x: "b", "is 'a' on the left, 'b' on the right"),
+    ],
+)
+def test_what_is_returned_and_is_no_tensor_is_compared(left, right, ends):
+    x = torch.full((4,), torch.pi / 2)
+    both = nbkit.opalign(left, right, inputs=(x,))
+    assert "agree" not in said(both) and ends in said(both)
+    assert said(nbkit.opalign(left, left, inputs=(x,))).startswith("The two agree")
+
+
+def test_ops_of_which_nothing_is_returned_are_compared_with_nothing():
+    both = nbkit.opalign(lambda x: print(end=str(x.sin())[:0]), lambda x: print(end=str(x.cos())[:0]), inputs=(X,))
+    assert "agree" not in said(both) and "Neither returns anything" in said(both)
+
+
+def test_weights_in_half_precision_are_rounded_not_computed():
+    left = nn.Linear(8, 9)
+    right = copy.deepcopy(left).half().float()
+    found = nbkit.opalign(left, right, inputs=(X,)).meta["first_divergence"]
+    assert "is rounded to float16" in found["message"]
+
+
+def test_a_buffer_that_a_cast_rounds_agrees():
+    left, x = Scaled(1.0), X.bfloat16()
+    left.register_buffer("eps", torch.tensor(1e-5))
+    left.forward = lambda x: x + left.eps.to(x.dtype)
+    right = Scaled(1.0)
+    right.register_buffer("eps", torch.tensor(1e-5).bfloat16())
+    right.forward = lambda x: x + right.eps
+    assert said(nbkit.opalign(left, right, inputs=(x,))).startswith("The two agree")
+
+
+def test_a_row_that_is_not_read_is_named():
+    left, right = nn.Embedding(9, 4), nn.Embedding(9, 4)
+    right.load_state_dict({"weight": left.weight + torch.eye(9)[8][:, None]})
+    both = nbkit.opalign(left, right, inputs=(torch.arange(8),))
+    assert "No output differs" in said(both) and "weight has other values, which changed nothing" in said(both)

@@ -32,7 +32,8 @@ def accumulation_dtype(case: Case) -> Kind | None:
         explained = _explained(case, coarse, fine, dtype)
         if explained is not None:
             side, other = ("right", "left") if right else ("left", "right")
-            message = f"The {side} one is computed in {dtype}: it is the {other} one within that dtype's rounding."
+            how = "rounded to" if case.is_weight else "computed in"
+            message = f"The {side} one is {how} {dtype}: it is the {other} one within that dtype's rounding."
             return Kind("accumulation_dtype", message, explained)
     return None
 
