@@ -76,6 +76,14 @@ class Case:
         return max(norm(self.left), norm(self.right))
 
     @cached_property
+    def is_plain(self) -> bool:
+        """Returns whether each side is an activation of one number throughout, as which nearly all kinds would do."""
+        is_float = np.issubdtype(self.region.left.dtype, np.floating)
+        if self.is_weight or not is_float or self.left.size < 2:
+            return False
+        return all(bool((one == one.flat[:1]).all()) for one in (self.left, self.right))
+
+    @cached_property
     def distance(self) -> float:
         """Returns the 2-norm of the difference; infinite where shapes differ."""
         return norm(self.right - self.left) if self.is_same_shape else np.inf

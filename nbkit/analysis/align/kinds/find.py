@@ -88,6 +88,8 @@ def _is_state(piece: Piece) -> bool:
 
 def _found(case: Case) -> Kind | None:
     """Returns the first kind that explains a difference, other than NaN; known vectors come before them all."""
+    if case.is_plain:
+        return scale(case)
     if (kind := other_gain(case)) is not None:
         return kind
     return next((kind for test in KINDS.values() if test is not nan and (kind := test(case)) is not None), None)

@@ -90,3 +90,12 @@ def test_flags_that_are_no_mask_explain_no_rows_of_nan() -> None:
 
     assert "wholly masked" in message(np.ones((2, 4), bool))
     assert "wholly masked" not in message(np.ones(4, bool)) + message(np.array(True))
+
+
+def test_one_number_throughout_has_no_kind_but_a_factor() -> None:
+    zeros, ones = np.zeros((3, 5), np.float32), np.ones((3, 5), np.float32)
+    read = (_piece("x", zeros, "input"), _piece("div", ones))
+    for left, right in ((zeros, ones), (ones, zeros)):
+        assert kind_of(Region(left, right, left_inputs=read, right_inputs=read, agreed={"div": ones})) is None
+    found = kind_of(Region(ones, ones / 2, left_inputs=read, right_inputs=read))
+    assert found is not None and found.name == "scale"
