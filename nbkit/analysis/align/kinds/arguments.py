@@ -3,6 +3,7 @@
 import json
 from collections.abc import Sequence
 from dataclasses import replace
+from types import NoneType
 from typing import Any
 
 import numpy as np
@@ -65,7 +66,7 @@ def other_number(alignment: Alignment, event: Event) -> Kind | None:
     if others is None:
         return None
     if not others:
-        return _argument(alignment, match.left, match.right, (int, float, str, list))
+        return _argument(alignment, match.left, match.right, (int, float, str, list, NoneType))
     return _operand(alignment, match, *others[0]) if len(others) == 1 else None
 
 
@@ -104,6 +105,8 @@ def _axes(value: Any, rank: int) -> list[Any]:
 
 def _text(value: Any) -> str:
     """Returns an argument as a reader of Python writes it."""
+    if value is None:
+        return "not given"
     if isinstance(value, str | bool):
         return str(value)
     return json.dumps(value) if isinstance(value, Sequence) else number_text(value)

@@ -52,3 +52,11 @@ def test_a_mask_that_one_side_lacks_is_no_scale():
     for sides in ((by_hand(0.25), fused(is_causal=True)), (fused(), by_hand(0.25, is_causal=True))):
         first = first_of(*sides)
         assert first["kind"] == "mask_inverted" and "is masked on the" in first["message"]
+
+
+def test_a_scale_that_one_side_is_not_given_is_named_where_operands_are_the_same():
+    q = torch.randn(2, 2, 6, 16, generator=torch.Generator().manual_seed(0))
+    attend = torch.nn.functional.scaled_dot_product_attention
+    both = nbkit.opalign(lambda q: attend(q, q, q), lambda q: attend(q, q, q, scale=0.2), inputs=(q,))
+    found = both.meta["first_divergence"]
+    assert found["kind"] == "scale" and "is not given on the left, 0.2 on the right" in found["message"]
