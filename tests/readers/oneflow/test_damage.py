@@ -59,6 +59,11 @@ def test_cut_inside_the_listing(tmp_path):
     assert not trace.complete
 
 
+def test_lines_count_from_1(tmp_path):
+    head = "(GRAPH:Net_0:Net): (\n  (CONFIG:config:GraphConfig(training=False, ))\n"
+    assert [one["line"] for one in logs.read(tmp_path, head).meta["skipped_lines"]] == [1]
+
+
 @pytest.mark.parametrize("lines", [1, 3])
 def test_cut_inside_a_traceback(tmp_path, lines):
     why = ["Traceback (most recent call last):", '  File "train.py", line 3, in <module>', "    y = net(x)"][:lines]

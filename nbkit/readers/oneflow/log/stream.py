@@ -34,7 +34,7 @@ class Stream:
         self._tree = TreeLines(log.graphs, rank, log.operators, log.skipped)
         self._body: Body | None = None
         self._thread: str | None = None
-        self._header = 0
+        self._header = -1
         self._begun = (0, "")
 
     def take(self, number: int, line: str) -> bool:
