@@ -81,8 +81,13 @@ def _slowest(noun: str, names: Sequence[str], groups: pd.DataFrame, whole_us: fl
     ]
 
 
+def _whose(device: object) -> str:
+    return f"{device}'s" if isinstance(device, str) else "an unknown device's"
+
+
 def _slowest_kernel(ops: pd.DataFrame) -> list[Words]:
     rows = by_kernel(ops).head(1)[["op", "device", "device_fraction"]].itertuples(index=False)
     return [
-        (f"slowest kernel {shown(str(op))} ({100 * share:.0f} % of {device}'s time)",) for op, device, share in rows
+        (f"slowest kernel {shown(str(op))} ({100 * share:.0f} % of {_whose(device)} time)",)
+        for op, device, share in rows
     ]

@@ -1,5 +1,7 @@
 """Tests the sentence that answers where the time of a step goes."""
 
+import pandas as pd
+
 from nbkit.views.brief.brief import brief_of
 from nbkit.views.statements.statement import Link, words_text
 from nbkit.views.statements.time import time_words
@@ -37,3 +39,9 @@ def test_delays_that_no_call_s_median_explains_are_told():
 
 def test_a_brief_answers_before_it_gives_hints():
     assert brief_of(timed_trace()).verdict[0] == time_words(timed_trace())[0]
+
+
+def test_the_device_of_a_kernel_may_be_unknown():
+    trace = timed_trace()
+    trace.frames["ops"]["device"] = pd.Series([None] * len(trace.ops), dtype=trace.ops["device"].dtype)
+    assert "nan" not in words_text(time_words(trace)[0])
