@@ -62,12 +62,15 @@ class EventColumns:
 
     def number(self, name: str, row: int, value: object) -> None:
         """Fills in an integer column, if the value is an integer that it can hold."""
+        if value is None:
+            return
         number = value if type(value) is int else whole(value)
-        if number is not None and name in UNSIGNED and LARGE <= number < 1 << 64:
+        if number is not None and -LARGEST <= number <= LARGEST:
+            pass
+        elif number is not None and name in UNSIGNED and LARGE <= number < 1 << 64:
             number = LARGE + self._large.setdefault(number, len(self._large))
         elif number is None or abs(number) > (LARGE if name in UNSIGNED else LARGEST):
-            if value is not None:
-                self._skipped[ODD] += 1
+            self._skipped[ODD] += 1
             return
         self._numbers[name].put(row, number)
 

@@ -134,9 +134,11 @@ class ChromeEvents:
 
     def _arguments(self, event: Event) -> Event:
         args = event.get("args")
+        if type(args) is dict:
+            return args
         if args and not isinstance(args, dict):
             self.skipped["arguments of events that are no object"] += 1
-        return args if isinstance(args, dict) else {}
+        return {}
 
     def _without_kind(self, event: Event, category: str) -> None:
         if "Task Type" in (args := self._arguments(event)) and not category:

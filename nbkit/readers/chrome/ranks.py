@@ -27,8 +27,12 @@ class Ranks:
         process = self._of_thread[events.thread[rows]]
         for number in np.unique(process).tolist():
             mine = rows[process == number]
-            if len(mine) - len(np.unique(own[mine])) >= max(REPEATED * len(mine), 1):
-                self._begins[number] = _restarts(mine, own[mine])
+            ids, counts = np.unique(own[mine], return_counts=True)
+            if len(mine) - len(ids) >= max(REPEATED * len(mine), 1):
+                begins = _restarts(mine, own[mine])
+                # No id is there more often than there are ranks; an op with the id of the one around it is no rank.
+                if len(begins) < counts.max():
+                    self._begins[number] = begins
 
     @property
     def notes(self) -> list[str]:
@@ -58,6 +62,7 @@ class Ranks:
         ids, taken_ids = events.integers(made), events.integers(taken)
         makers: dict[int, dict[int, list[int]]] = defaultdict(lambda: defaultdict(list))
         rows = np.flatnonzero((events.kind == kind) & (ids > 0))
+        rows = rows[np.isin(ids[rows], _of_several(ids[rows], process[rows]))]
         for row, key, number in zip(rows.tolist(), ids[rows].tolist(), process[rows].tolist(), strict=True):
             makers[key][number].append(row)
         shared = {key: by for key, by in makers.items() if len(by) > 1}
@@ -91,6 +96,13 @@ class Ranks:
     def _label(self, number: int) -> str | None:
         match = LABEL.fullmatch(str(self._pids[number % len(self._pids)]))
         return match[1] if match else None
+
+
+def _of_several(ids: Ints, process: Ints) -> Ints:
+    """Returns the ids that more than one process has; most files have none."""
+    order = np.lexsort((process, ids))
+    ids, process = ids[order], process[order]
+    return ids[1:][(ids[1:] == ids[:-1]) & (process[1:] != process[:-1])]
 
 
 def _restarts(rows: Ints, ids: Ints) -> Ints:

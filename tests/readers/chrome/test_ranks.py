@@ -106,3 +106,13 @@ def test_lists_of_ascend_have_their_kernels(tmp_path):
     kernels = trace.ops[trace.ops["level"] == "kernel"]
     assert kernels["device"].tolist() == ["npu"] * 3 and kernels["stream"].tolist() == [2] * 3
     assert trace.meta["skipped"] == {"events of the category ''": 3}
+
+
+def test_ops_with_the_id_of_the_op_around_them_are_of_one_rank(tmp_path):
+    events = rank(0, 100, 0)
+    events += [
+        slice_("cpu_op", "aten::empty", 100.0 * at + 1, 2.0, pid=100, tid=100, External_id=at + 1) for at in range(4)
+    ]
+    events.sort(key=lambda event: (event["ts"], -event["dur"]))
+    trace = nbkit.load(written(tmp_path / "t.json", events))
+    assert trace.meta["notes"] == [] and trace.ops["thread"].nunique() == 1
