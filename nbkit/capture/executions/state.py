@@ -8,6 +8,7 @@ from typing import Any
 from torch import Tensor, nn
 
 from nbkit.capture.executions.observer import ExecutionObserver
+from nbkit.capture.watch.reached import GENERATORS
 from nbkit.capture.watch.state import State, random_state, set_random_state
 
 
@@ -34,7 +35,8 @@ class LeftAsItWas:
         self.models.append(model)
         found = [module for module in model.modules() if id(module) not in self.kept]
         self.kept.update(map(id, found))
-        self.states.append(State(found, [], sys.maxsize, can_keep=lambda tensor: False))
+        own = [held for module in found for held in vars(module).values() if isinstance(held, GENERATORS)]
+        self.states.append(State([*found, *own], [], sys.maxsize, can_keep=lambda tensor: False))
         for parameter in model.parameters():
             self.keep_gradient(parameter)
 

@@ -295,3 +295,21 @@ def test_sparse_results_run_again_alone_and_all_at_once() -> None:
     for result in execution.results:
         (found,) = execution.recompute({}, [result.result_id]).values()
         np.testing.assert_allclose(found, execution.value(result.result_id), rtol=1e-5, atol=1e-6)
+
+
+class Draws(nn.Module):
+    """Draws from a generator of numpy of its own."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.draws = np.random.default_rng(3)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x * self.draws.random()
+
+
+def test_generators_of_numpy_that_a_module_has_are_put_back() -> None:
+    model = Draws()
+    execution = torch_execution(model, (torch.ones(2),))
+    assert not execution.notes and not execution.returned
+    assert model.draws.random() == np.random.default_rng(3).random()
