@@ -49,6 +49,7 @@ UNKNOWN = (
     "something that step {number} depends on, beside its arguments, models, optimizers, random numbers and what is set "
     "in torch,"
 )
+BETWEEN = "what optimizers did between the steps"
 QUEUES = (
     "No step was run again: the step reads {queues}, which could not be put back. `python -m nbkit run --verb opaudit` "
     "records one as it runs."
@@ -199,7 +200,8 @@ class Rerun:
             if not what or (loss is not None and isfinite(loss)) or before["error"] is not None:
                 return None
             losses = ""
-        return ANOTHER_RUN.format(what=what or UNKNOWN.format(number=number), losses=losses, number=number)
+        what = what or (BETWEEN if self.outside_steps else UNKNOWN.format(number=number))
+        return ANOTHER_RUN.format(what=what, losses=losses, number=number)
 
     def _first(self, first: Segment, calls: Sequence[Call]) -> None:
         names = [call for call in calls if not call.is_further]

@@ -185,6 +185,27 @@ def test_no_finding_of_another_run_is_told_as_that_of_the_step(audit):
     assert "\n   in step 0\n   No step that was run again shows the op where it begins. Record the" in of_step
 
 
+BETWEEN = """\
+import torch
+model = torch.nn.Linear(4, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+def step():
+    loss = model(torch.ones(2, 4)).square().mean()
+    loss.backward()
+    return loss
+for _ in range(4):
+    step()
+    optimizer.step()
+"""
+
+
+def test_steps_between_which_an_optimizer_steps_are_told_as_that(audit):
+    _, out = audit(BETWEEN)
+    assert out.startswith(
+        "This is another run: what optimizers did between the steps could not be put back. Step 1 has "
+    )
+
+
 def test_a_step_that_waits_for_a_queue_is_not_run_again(audit):
     made = "import queue\nitems = queue.Queue()\nfor _ in range(4): items.put(torch.ones(4, 8))"
     names, out = audit(TRAIN.format(made=made, drawn="items.get()", parameters="", arguments=""))
