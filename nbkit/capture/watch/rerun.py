@@ -41,15 +41,14 @@ ANOTHER_RUN = (
     "{number}."
 )
 LOSSES = " Step {number} has the loss {now} when it is run again, and had {before}."
-BETWEEN = (
+SIMILAR = (
     "Step {number} has the loss {now} when it is run again right behind the step before, and had {before}: what "
-    "happens between the two counts, so that findings are about a similar step."
+    "{who} between the two counts, so that findings are about a similar step."
 )
 UNKNOWN = (
     "something that step {number} depends on, beside its arguments, models, optimizers, random numbers and what is set "
     "in torch,"
 )
-BETWEEN = "what optimizers did between the steps"
 QUEUES = (
     "No step was run again: the step reads {queues}, which could not be put back. `python -m nbkit run --verb opaudit` "
     "records one as it runs."
@@ -180,7 +179,9 @@ class Rerun:
                     if is_begin or self._not_put_back(call):
                         self.others.update(dict.fromkeys((one.number for one in calls), text))
                     else:
-                        self.limits.append(BETWEEN.format(number=call.number, now=row["loss"], before=before["loss"]))
+                        who = "optimizers do" if self.outside_steps else "happens"
+                        texts = {"number": call.number, "now": row["loss"], "before": before["loss"]}
+                        self.limits.append(SIMILAR.format(**texts, who=who))
                     return
         finally:
             watch.remove()
@@ -200,8 +201,7 @@ class Rerun:
             if not what or (loss is not None and isfinite(loss)) or before["error"] is not None:
                 return None
             losses = ""
-        what = what or (BETWEEN if self.outside_steps else UNKNOWN.format(number=number))
-        return ANOTHER_RUN.format(what=what, losses=losses, number=number)
+        return ANOTHER_RUN.format(what=what or UNKNOWN.format(number=number), losses=losses, number=number)
 
     def _first(self, first: Segment, calls: Sequence[Call]) -> None:
         names = [call for call in calls if not call.is_further]
