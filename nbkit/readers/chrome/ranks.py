@@ -102,7 +102,8 @@ def _of_several(ids: Ints, process: Ints) -> Ints:
     """Returns the ids that more than one process has; most files have none."""
     order = np.lexsort((process, ids))
     ids, process = ids[order], process[order]
-    return ids[1:][(ids[1:] == ids[:-1]) & (process[1:] != process[:-1])]
+    shared: Ints = ids[1:][(ids[1:] == ids[:-1]) & (process[1:] != process[:-1])]
+    return shared
 
 
 def _restarts(rows: Ints, ids: Ints) -> Ints:
