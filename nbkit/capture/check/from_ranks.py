@@ -49,9 +49,9 @@ def _writers(op_id: int, storage: object, calls: pd.DataFrame, ops: pd.DataFrame
     yield from wrote["op_id"].tolist()[-1:]
     parent = ops["parent_id"].iloc[op_id]
     if not pd.isna(parent) and any(word in str(ops["op"].iloc[int(parent)]) for word in ("distributed", "c10d")):
-        later = calls["op_id"].unique()
-        of_call = (ops["parent_id"].iloc[later] == parent).to_numpy(dtype=bool, na_value=False)
-        yield from later[of_call & (later > op_id)].tolist()[:1]
+        within = calls["op_id"].unique()
+        of_call = (ops["parent_id"].iloc[within] == parent).to_numpy(dtype=bool, na_value=False)
+        yield from within[of_call].tolist()[:1]  # its threads copy before or behind it
 
 
 def _given_here(call: int, bad: pd.DataFrame, tensors: pd.DataFrame, held: Sequence[Held]) -> tuple[bool, bool]:
