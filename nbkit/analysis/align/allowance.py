@@ -9,7 +9,7 @@ norm's weight are off by 2.8 eps with 48 rows), and numbers of float16 are so sm
 only where roundings of what the steps read change the result by more.
 """
 
-from collections.abc import Container, Mapping
+from collections.abc import Callable, Container, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -30,7 +30,8 @@ NARROW = min(precision.eps for precision in PRECISIONS.values() if not accumulat
 # So many steps of one region, at most, are rounded once more one by one.
 MOST_STEPS = 24
 SEED = 11
-BENT = frozenset(
+# Their results jump, or bend, where what they read crosses a border.
+THRESHOLDS = frozenset(
     "ge gt le lt eq ne sign threshold_backward hardtanh_backward leaky_relu_backward hardswish_backward "
     "hardsigmoid_backward softshrink_backward hardshrink_backward".split()
 )
@@ -72,9 +73,7 @@ def second_look(left: Side, right: Side, given: Mapping[int, Match], found: Mapp
     looked: dict[int, Local] = {}
     for change in (rounded, _grown):
         values = {one: given_value(left, given[one]) for one in read}
-        changed = {
-            one: value if _is_bent(right, one) else change(value, eps[one], one) for one, value in values.items()
-        }
+        changed = {one: _changed(right, change, value, eps[one], one) for one, value in values.items()}
         for number, value in right.execution.recompute(changed, suspects).items():
             local = looked.get(number, found[number])
             allowed = _allowed(left, right, given[number], local, value)
@@ -105,13 +104,14 @@ def _of_steps(left: Side, right: Side, number: int, given: Mapping[int, Match]) 
     return float(squares**0.5)
 
 
-def _is_bent(side: Side, number: int) -> bool:
-    """Returns whether the backward pass asks on which side of a border values are: a rounding would change sides.
+def _changed(side: Side, change: Callable[[Any, float, int], Array], value: Array, eps: float, number: int) -> Array:
+    """Returns a value changed by a rounding; as it is where the backward pass asks on which side of a border it is.
 
-    Both sides read the very same values, and must answer alike.
+    Both executions read the very same value there, and must answer alike.
     """
     readers = (side.results[reader] for reader in side.execution.readers[number])
-    return any(one.phase == "backward" and not BENT.isdisjoint((one.op or "").split(".")) for one in readers)
+    is_asked = any(one.phase == "backward" and not THRESHOLDS.isdisjoint((one.op or "").split(".")) for one in readers)
+    return value if is_asked else change(value, eps, number)
 
 
 def _is_suspect(left: Side, match: Match, local: Local) -> bool:
@@ -145,11 +145,8 @@ def is_noise(side: Side, number: int, known: Container[int]) -> bool:
         return False
     read = {one: side.execution.value(one) for one in region_of(side, number, known) if one in known}
     for change in (rounded, _grown):
-        changed = {
-            one: given if _is_bent(side, one) else change(given, side.eps[one], one)
-            for one, given in read.items()
-            if given is not None
-        }
+        known_values = {one: given for one, given in read.items() if given is not None}
+        changed = {one: _changed(side, change, given, side.eps[one], one) for one, given in known_values.items()}
         found = recompute(changed, [number]).get(number)
         if found is not None and 0 < _finite_norm(value) <= SENSITIVITY * _finite_norm(np.subtract(found, value)):
             return True

@@ -13,8 +13,10 @@ from nbkit.capture.calls.thread_state import AUTOCAST_DEVICES, autocast_nesting
 
 Cast = tuple[Tensor, Tensor, bool]  # a weight, its cast, and whether gradients pass through that
 CAST = torch.ops.aten._to_copy.default
-# A weight of our own, whose cast goes with those of the block.
-MARK, OF_MARK = torch.ones(1, requires_grad=True), torch.ones(1, dtype=torch.bfloat16)
+# A weight of our own, whose cast goes with those of the block; whatever defaults are set where this is imported.
+with torch.inference_mode(False):
+    MARK = torch.ones(1, dtype=torch.float32, device="cpu", requires_grad=True)
+    OF_MARK = torch.ones(1, dtype=torch.bfloat16, device="cpu")
 
 
 class _CastError(Exception):

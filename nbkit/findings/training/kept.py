@@ -81,14 +81,14 @@ def _kept(audit: Audit, op_ids: list[int], steps: int) -> Finding:
     op = audit.ops.iloc[op_ids[-1]]
     module = op["module"]
     where = f" in {module}" if isinstance(module, str) and module else ""
-    many = f"{len(op_ids)} results" if len(op_ids) > 1 else "A result"
+    many, created = f"{len(op_ids)} results" if len(op_ids) > 1 else "A result", _by_create_graph(audit)
     finding = Finding(
         rule="kept_graph",
         severity="hint",
         message=f"{many} of {op['op'].rpartition('.')[0]}{where} {'are' if len(op_ids) > 1 else 'is'} kept with "
         f"{'their' if len(op_ids) > 1 else 'its'} autograd graph, which holds ops of {steps} steps: "
-        f"memory grows with each step{_by_create_graph(audit)}",
-        advice=CREATED if _by_create_graph(audit) else KEPT,
+        f"memory grows with each step{created}",
+        advice=CREATED if created else KEPT,
     )
     return at_ops(finding, audit.ops, op_ids, audit.texts)
 

@@ -70,14 +70,10 @@ def _quoted(raw: str) -> str:
 
 def _token(match: re.Match[str]) -> str:
     token = match[0]
-    if token[0] in '",':
-        return token[0] if token[0] == "," else token
-    return (
-        "NaN"
-        if "nan" in token.lower()
-        else "null"
-        if token == "None"
-        else "-Infinity"
-        if token[0] == "-"
-        else "Infinity"
-    )
+    if token[0] == ",":
+        return ","
+    if token[0] == '"':
+        return token
+    if token == "None":
+        return "null"
+    return "NaN" if "nan" in token.lower() else f"{'-' * (token[0] == '-')}Infinity"

@@ -133,7 +133,7 @@ def _moved(trace: Trace, of: pd.DataFrame, trained: int, among: int | None) -> s
     is_trained, has_moved = of["requires_grad"], (of["changed_fraction"].fillna(0) > 0).to_numpy(dtype=bool)
     is_moved = is_trained & has_moved
     with_gradient = int((is_trained & of["gradient"].isin(["zero", "finite", "non_finite"])).sum())
-    moved, steps = int((is_trained & is_moved).sum()), trace.meta.get("optimizer_steps")
+    moved, steps = int(is_moved.sum()), trace.meta.get("optimizer_steps")
     ops, share = trace.frames.get("ops", OPS.frame()), _share(with_gradient, trained, among)
     has_backward = not len(ops) or bool((ops["phase"] == "backward").any())
     unread = int((is_trained & of["gradient"].isna()).sum())

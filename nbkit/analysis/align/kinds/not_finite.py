@@ -13,7 +13,7 @@ Bools = npt.NDArray[np.bool_]
 
 
 def nan(case: Case) -> Kind | None:
-    """Tests whether one side has NaN, or Inf, where the other has none."""
+    """Tests whether one side has NaN, or Inf, where the other has none, or treats NaN or a border otherwise."""
     if not case.is_same_shape:
         return None
     left, right = floats(case.region.left), floats(case.region.right)
@@ -49,9 +49,10 @@ def _handled(case: Case, left: Floats, right: Floats) -> Kind | None:
 
 def _at_border(case: Case) -> Kind | None:
     """Tests whether two gradients differ only where what they read has one or two values: the ends of a clamp, say."""
+    pairs = [*product(*(_gradients(ops) for ops in (case.region.left_ops, case.region.right_ops)))]
     for one in case.known:
-        for left, right in product(_values(case.region.left_ops), _values(case.region.right_ops)):
-            if not (one.is_left or one.is_right) or not left.shape == right.shape == one.value.shape:
+        for left, right in pairs if one.is_left or one.is_right else ():
+            if not left.shape == right.shape == one.value.shape:
                 continue
             differ = left != right
             values = np.unique(one.value[differ])
@@ -63,8 +64,8 @@ def _at_border(case: Case) -> Kind | None:
     return None
 
 
-def _values(ops: Sequence[Piece]) -> Iterator[Floats]:
-    return (floats(piece.value) for piece in ops if piece.value is not None)
+def _gradients(ops: Sequence[Piece]) -> list[Floats]:
+    return [floats(piece.value) for piece in ops if piece.value is not None and piece.result.phase == "backward"]
 
 
 def _infinite_mask(left: Floats, right: Floats) -> Kind | None:
