@@ -25,4 +25,4 @@ def anomaly_mode(step: TimedStep) -> list[Finding]:
         f"Anomaly detection is on: torch looks for NaN in {len(asked):,} gradients, which takes {step.share(time_us)}, "
         "and keeps the stack of each forward op"
     )
-    return [step.finding(Finding("anomaly_mode", "hint", message, ADVICE, effect_us=time_us), asked)]
+    return [step.finding(Finding("anomaly_mode", "warning", message, ADVICE, effect_us=time_us), asked)]

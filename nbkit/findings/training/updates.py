@@ -25,7 +25,13 @@ BLOCK = (
     "after optimizer.step()."
 )
 NOTHING = "Look at the learning rate, and whether the optimizer's state holds NaN or Inf."
+BEHIND = (
+    "Others move by gradients of that size: see whether the optimizer writes into a copy, such as that of a weight "
+    "that is not contiguous, and compare its ops with those of the CPU (nbkit.opdiff)."
+)
 CLIPPED = "Clip to a larger norm: about that which the gradients mostly have."
+# A gradient below this share of the largest may be too small to move a weight.
+LEAST_BEHIND = 0.03
 # A norm that is clipped to less than this share of what it was moves nothing.
 LEAST_LEFT = 1e-3
 TIE = "To share them, assign the parameter itself, as in head.weight = embedding.weight; a copy is a second parameter."
@@ -94,23 +100,31 @@ def lost_updates(audit: Audit) -> list[Finding]:
         changed = float((of["changed_fraction"] * of["numel"]).sum())
         moving = float(((1 - of["gradient_zero_fraction"]) * of["numel"]).sum())
         is_half = dtype in HALF
-        if changed and (not is_half or changed / moving >= LEAST_MOVED):
-            continue
         if not is_half and float(str(rate)) < LEAST_RATE:
             continue
-        findings.append(_lost(audit, str(model), of, changed / moving))
+        advice = LOST if is_half else BEHIND if changed else NOTHING
+        if changed and not is_half:
+            of, changed = _left_behind(of), 0
+        if len(of) and changed / moving < LEAST_MOVED:
+            findings.append(_lost(audit, str(model), of, changed / moving, advice))
     return findings
 
 
-def _lost(audit: Audit, model: str, of: pd.DataFrame, moved: float) -> Finding:
+def _left_behind(rows: pd.DataFrame) -> pd.DataFrame:
+    """Returns the rows of parameters that did not move while others did, by gradients that are not much smaller."""
+    size = rows["gradient_norm"] / rows["numel"] ** 0.5
+    has_moved = rows["changed_fraction"] > 0
+    return rows[~has_moved & (size > LEAST_BEHIND * size[has_moved].max())]
+
+
+def _lost(audit: Audit, model: str, of: pd.DataFrame, moved: float, advice: str) -> Finding:
     names, dtype, rate = of["name"].tolist(), of["dtype"].iloc[0], of["learning_rate"].iloc[0]
     is_half = dtype in HALF
     whose = listed_names(audit, model, names)
     share = "no element" if not moved else f"only {100 * moved:.2g} % of the elements"
     why = f": {dtype} rounds w - {rate:.2g} * update back to w for the others" if is_half else ""
     clip = next((clip for clip in audit.clips if clip.most < LEAST_LEFT * clip.norm), None)
-    advice = LOST if is_half else NOTHING
-    if clip is not None:
+    if clip is not None and advice != BEHIND:
         why += f"; clip_grad_norm_ clips them from a norm of {clip.norm:.2g} to {clip.most:.2g}"
         why, advice = f"{why}{at_line(audit, clip.source)}", CLIPPED
     return Finding(

@@ -202,3 +202,29 @@ def test_a_model_of_its_own_optimizer_that_is_cut_off_is_a_hint():
     [finding] = trace.findings.itertuples()
     assert (finding.rule, finding.severity) == ("no_gradient", "hint")
     assert finding.source_text == "z = encoder(batch()).detach()"
+
+
+class IntoCopies(torch.optim.SGD):
+    """Writes what it computes into a contiguous copy: a weight with other strides stays as it was."""
+
+    @torch.no_grad()
+    def step(self):
+        for weight in self.param_groups[0]["params"]:
+            weight.contiguous().sub_(self.param_groups[0]["lr"] * weight.grad)
+
+
+@pytest.mark.parametrize("gradient", [1.0, 1e-9])
+def test_a_weight_that_stays_while_others_move_is_told_unless_its_gradient_is_far_smaller(gradient):
+    model = nn.Sequential(nn.Linear(8, 16), nn.Linear(16, 2))
+    model[0].weight = nn.Parameter(torch.randn(8, 16).t())
+    model[0].weight.register_hook(lambda grad: grad * gradient)
+    optimizer = IntoCopies(model.parameters(), lr=1e-2)
+    with nbkit.opaudit() as trace:
+        for _ in range(2):
+            trained_on(loss_of)(model, optimizer)
+    told = trace.findings[trace.findings["rule"] == "lost_update"]
+    assert told["parameter"].tolist() == (["0.weight"] if gradient == 1 else [])
+    if gradient == 1:
+        message = "The optimizer changes no element of 0.weight though its gradient is not 0"
+        assert told["message"].tolist() == [message]
+        assert "not contiguous" in told["advice"].item()

@@ -22,3 +22,5 @@ def test_anomaly_detection_is_told_where_it_is_on(is_on):
         )
         assert 0 < checks <= nodes + 2
         assert found["effect_us"].iloc[0] > 0
+        # Such a mode makes all else slow, too: it is told before what could merely be faster.
+        assert found["severity"].tolist() == ["warning"]
