@@ -94,14 +94,18 @@ class AuditedModel:
         self.before: dict[str, Tensor] = {}
         self.followed: dict[str, Followed] = {}
         for held in held_tensors(model):
-            if held.tied_with is None and id(held.tensor) not in known:
-                self._copy(held)
+            if held.tied_with is None and id(held.tensor) not in known and not is_stand_in(held):
+                self._note_earlier(held, self.met(held))
 
-    def _copy(self, held: Held) -> None:
-        followed = self.followed[held.name] = Followed()
-        values = values_of(held.tensor)
-        if values is not None:
-            self.before[held.name] = values.detach().clone()
+    def met(self, held: Held) -> Followed:
+        """Returns what is known of a parameter; one that was not there at first is kept as it is now."""
+        if held.name not in self.followed:
+            values = values_of(held.tensor)
+            if values is not None:
+                self.before[held.name] = values.detach().clone()
+        return self.of(held.name)
+
+    def _note_earlier(self, held: Held, followed: Followed) -> None:
         gradient = held.tensor.grad if held.tensor.is_leaf else None
         found = measured_gradient(gradient)
         memory = None if gradient is None else memory_of(gradient)
@@ -131,6 +135,11 @@ def held_tensors(model: nn.Module) -> Iterator[Held]:
                 name = f"{path}.{key}" if path else key
                 yield Held(name, kind, path, module, tensor, first.get(id(tensor)))
                 first.setdefault(id(tensor), name)
+
+
+def is_stand_in(held: Held) -> bool:
+    """Returns whether a tensor takes the place of a parameter for one call, as torch.func.functional_call has it."""
+    return held.kind == "parameter" and not isinstance(held.tensor, nn.Parameter)
 
 
 def unset_statistics(model: AuditedModel) -> Iterator[str]:

@@ -77,7 +77,7 @@ class OptimizerAudit:
         used = [one.grad for group in getattr(optimizer, "param_groups", []) for one in group["params"]]
         self.idle_steps += is_done and all(gradient is None for gradient in used)
         for model, held in self.parameters():
-            followed, gradient = model.of(held.name), held.tensor.grad
+            followed, gradient = model.met(held), held.tensor.grad
             group = groups.get(id(held.tensor))
             if group is not None:
                 storage = storage_of(gradient, self.recording.registry)

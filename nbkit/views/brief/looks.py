@@ -151,9 +151,11 @@ def _moved(trace: Trace, of: pd.DataFrame, trained: int, among: int | None) -> s
     both = "" if with_gradient == moved == trained else f"{_share(moved, trained)} "
     still = int((is_trained & ~is_moved & (of["learning_rate"] == 0)).sum())
     rates = f"; the learning rate of {_share(still, trained)} is 0" if still else ""
-    unknown = int((is_trained & of["changed_fraction"].isna()).sum())
     frozen = int((~is_trained & has_moved).sum())
     rates += f"; {units.count(frozen)} frozen moved" if frozen else ""
+    unknown = int((is_trained & of["changed_fraction"].isna()).sum())
+    if unknown == trained:
+        return f"{share} got a gradient{rates}; whether {'it' if trained == 1 else 'they'} moved cannot be read"
     rates += f"; whether {units.count(unknown)} moved cannot be read" if unknown else ""
     return f"{share} got a gradient and {both}moved{rates}"
 

@@ -283,6 +283,15 @@ def test_what_cannot_be_read_is_told_beside_what_got_a_gradient():
     assert result("opaudit", trace).endswith(": their gradients cannot be read.")
 
 
+def test_where_no_change_can_be_read_none_is_denied():
+    model = nn.Linear(2, 2, device="meta")
+    with nbkit.opaudit() as trace:
+        model(torch.ones(1, 2, device="meta")).sum().backward()
+        torch.optim.SGD(model.parameters(), 0.1).step()
+    trace.frames["parameters"]["gradient"] = ["finite"] * 2
+    assert result("opaudit", trace).endswith(": all got a gradient; whether they moved cannot be read.")
+
+
 def test_frozen_parameters_that_move_are_counted_apart():
     model, optimizer = two_layers()
     average = nn.Sequential(nn.Linear(3, 3), nn.Linear(3, 1)).requires_grad_(False)
