@@ -74,6 +74,8 @@ def tensor_of(value: Any, geometry: Geometry, device: torch.device) -> Tensor:
         return given.clone()
     made = blank(geometry, device)
     fill(made, given)
+    if 0 in geometry.stride and not bool(((made == given) | (made != made) & (given != given)).all()):
+        return given.clone(memory_format=torch.contiguous_format)  # other values than those that were expanded
     return made
 
 

@@ -313,3 +313,16 @@ def test_generators_of_numpy_that_a_module_has_are_put_back() -> None:
     execution = torch_execution(model, (torch.ones(2),))
     assert not execution.notes and not execution.returned
     assert model.draws.random() == np.random.default_rng(3).random()
+
+
+def test_what_reads_an_expanded_tensor_can_read_other_values_in_each_place() -> None:
+    x = torch.arange(3.0)
+    execution = torch_execution(lambda x: x.expand(2, 3).neg(), (x,))
+    assert execution.recompute is not None
+    wide, negated = (
+        next(number for number, one in enumerate(execution.results) if one.name == name) for name in ("expand", "neg")
+    )
+    values = torch.tensor([[1.0, torch.nan, 3.0], [4.0, torch.nan, 6.0]])
+    torch.testing.assert_close(
+        torch.from_numpy(execution.recompute({wide: values.numpy()}, [negated])[negated]), -values, equal_nan=True
+    )

@@ -54,6 +54,22 @@ def test_positions_that_are_counted_otherwise_are_named_where_they_are_made(is_t
     assert "aten.sub.Tensor" in ops and "aten.embedding.default" not in ops
 
 
+def test_positions_that_are_expanded_before_they_are_read_are_named():
+    def positions(count):
+        model = Positions(count)
+        model.forward = lambda ids: model.table(count(ids))
+        return model
+
+    ids = torch.tensor([[1, 2, 3, 4], [0, 0, 3, 4]])
+    left, right = (
+        positions(lambda ids: from_mask(ids).clamp(min=0)),
+        positions(lambda ids: torch.arange(4).expand(2, 4)),
+    )
+    first = first_of(left, right, ids)
+    assert first["kind"] == "other_indices"
+    assert "are 0, 0, 0, 1 on the left, 0, 1, 2, 3 on the right in row 1; 3 of 8 differ" in first["message"]
+
+
 @pytest.mark.parametrize(
     ("does", "op", "other"),
     [
