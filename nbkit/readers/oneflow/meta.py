@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from nbkit import units
 from nbkit.readers.oneflow.log.log import Log
 from nbkit.readers.oneflow.log.runs import Run
 from nbkit.readers.oneflow.rows.compiled import inserted
@@ -25,6 +26,7 @@ def graph_facts(run: Run, outside: dict[str, list[str]]) -> dict[str, Any]:
         "traced": len(traced),
         "compiled": len(listed),
         "listings": run.listing.copies if run.listing else 0,
+        "listed_again": run.listing.again if run.listing else 0,
         "listing_line": run.listing.line if run.listing else None,
         "not_added": [op.name for op in traced.values() if not op.is_added],
         "from_outside": outside,
@@ -96,6 +98,11 @@ def notes(log: Log, mojibake: Mojibake, lines: TextLines, about: Sequence[Mappin
         )
     if any(part["thread"] and not part["has_modules"] for part in about[1:]):
         result.append("Module lines name no rank: calls of modules are those of all ranks whose lines are mixed.")
+    if again := sum(part["listed_again"] for part in about):
+        result.append(
+            f"{units.counted(again, 'line')} of operators that their listing has already count once: a module is "
+            "listed twice, or lines of several ranks are mixed without a tag that tells them apart."
+        )
     if any(part["is_cut"] for part in log.facts.sets):
         result.append("glog cut the list of a set of ops: its last name is left out, and more may have followed.")
     if log.skipped.count > len(log.skipped.rows):

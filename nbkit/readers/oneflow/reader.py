@@ -51,7 +51,7 @@ def read_oneflow_log(path: Path) -> Trace:
 
 def _read(lines: TextLines, mojibake: Mojibake) -> Log:
     log, cleaner = Log(), Cleaner()
-    untagged = Stream(log, None)
+    untagged = tagged = Stream(log, None)
     streams: dict[str | None, Stream] = {None: untagged}
     for number, raw in enumerate(lines, 1):
         if not raw.isascii():
@@ -60,9 +60,12 @@ def _read(lines: TextLines, mojibake: Mojibake) -> Log:
         if untagged.field is not None and untagged.field(raw.strip()):
             continue
         rank, line = cleaner.clean(raw)
-        stream = streams.get(rank)
+        # A tag may stand before the first line of what was printed at once.
+        stream = tagged if rank is None and tagged.is_listing else streams.get(rank)
         if stream is None:
             stream = streams[rank] = Stream(log, rank)
+        if rank is not None:
+            tagged = stream
         if not stream.take(number, line) and (rest := cleaner.learn(line)) is not None:
             stream.take(number, rest)
     for stream in streams.values():

@@ -4,6 +4,7 @@ import pytest
 
 from tests.readers.oneflow import logs
 from tests.readers.oneflow.frames import counts, nodes_of
+from tests.support.graph_texts import ONEFLOW
 
 
 def test_two_ranks_are_told_apart_by_their_threads(tmp_path):
@@ -42,6 +43,27 @@ def test_two_ranks_with_tags_may_mix_line_by_line(tmp_path):
     assert [one["rank"] for one in trace.meta["oneflow"]["graphs"]] == ["0", "1"]
     assert trace.meta["skipped_lines"] == []
     assert trace.meta["oneflow"]["metric_events"] == 2
+
+
+@pytest.mark.parametrize("tag", ["[rank{}] ", "[rank{}]: ", "rank {}: ", "(Rank {}) ", "[{}] ", "worker-{} | "])
+def test_each_spelling_of_a_rank_makes_a_graph_of_its_own(tmp_path, tag):
+    lines = ONEFLOW.splitlines()
+    mixed = "".join(f"{tag.format(rank)}{line}\n" for line in lines for rank in (0, 1))
+    trace = logs.read(tmp_path, mixed)
+    assert counts(trace.nodes["graph"]) == {"net_0 compiled": 4, "net_0 #2 compiled": 4}
+    assert [one["rank"] for one in trace.meta["oneflow"]["graphs"]] == ["0", "1"] and not trace.meta["notes"]
+
+
+def test_a_tag_before_the_first_line_of_a_print_holds_for_all_of_it(tmp_path):
+    trace = logs.read(tmp_path, f"[rank0] {ONEFLOW}[rank1] {ONEFLOW}")
+    assert counts(trace.nodes["graph"]) == {"net_0 compiled": 4, "net_0 #2 compiled": 4}
+    assert [one["rank"] for one in trace.meta["oneflow"]["graphs"]] == ["0", "1"]
+
+
+def test_ranks_that_nothing_tells_apart_make_one_graph_with_a_note(tmp_path):
+    trace = logs.read(tmp_path, "".join(f"{line}\n" * 2 for line in ONEFLOW.splitlines()))
+    assert counts(trace.nodes["graph"]) == {"net_0 compiled": 4}
+    assert trace.meta["notes"][0].startswith("4 lines of operators that their listing has already count once")
 
 
 @pytest.mark.parametrize("threads", [(7, 7), (7, 8)])

@@ -36,7 +36,7 @@ def runs(graphs: Graphs) -> list[Run]:
     numbers: Counter[str] = Counter()
     for name, rank in _keys(graphs):
         traced = [part for part in graphs.traced if (part.name, part.rank) == (name, rank) and part.ops]
-        listings = [part for part in graphs.listings if (part.name, part.rank) == (name, rank)]
+        listings = [part for part in graphs.listings if (part.name, part.rank) == (name, rank) and not part.is_empty]
         trees = [tree for known, of, tree in graphs.trees if (known, of) == (name, rank) and not tree.is_empty]
         for ops, listing, built in zip_longest(traced, listings, trees):
             numbers[name] += 1

@@ -30,6 +30,7 @@ class Listing:
     """Holds one printed compiled graph; `hashes` of its lines tell a graph that is printed again.
 
     `runs` is how often the graph had been traced then: after another time it is another graph, though it be equal.
+    `again` counts lines of ops that it had already.
     """
 
     name: str
@@ -40,6 +41,20 @@ class Listing:
     tree: ModuleTree = field(default_factory=ModuleTree)
     runs: int = 0
     copies: int = 1
+    again: int = 0
+    names: set[str] = field(default_factory=set)
+
+    @property
+    def is_empty(self) -> bool:
+        return not self.ops and self.tree.is_empty
+
+    def add(self, op: CompiledOp) -> None:
+        """Adds an op; one of a name that the listing has is no other op."""
+        if op.name in self.names:
+            self.again += 1
+        else:
+            self.names.add(op.name)
+            self.ops.append(op)
 
 
 class Graphs:

@@ -37,6 +37,11 @@ class Stream:
         self._header = -1
         self._begun = (0, "")
 
+    @property
+    def is_listing(self) -> bool:
+        """Returns whether a listing was begun and has not ended."""
+        return self._tree.is_open
+
     def take(self, number: int, line: str) -> bool:
         """Takes a line; returns False if it is nothing that a OneFlow log says."""
         if self.field is not None and self.field(line):

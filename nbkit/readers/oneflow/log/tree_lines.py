@@ -92,7 +92,7 @@ class TreeLines:
             return
         if read.is_damaged:
             self._skipped.add(number, line, "arguments or results of an operator are damaged")
-        self.listing.ops.append(read)
+        self.listing.add(read)
         self.listing.hashes.append(hash(line[line.find(START) :]))
 
     def _parameter(self, text: str) -> None:

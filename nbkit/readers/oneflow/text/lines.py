@@ -5,9 +5,14 @@ from typing import NamedTuple
 
 COLOR = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 # What stands first in a line that may have a known prefix; most lines have none and are told by this alone.
-FIRST = frozenset("[#>|/;0123456789")
-# mpirun --tag-output, torchrun --tee, and others that name the rank.
-RANK = re.compile(r"\[\d+,(\d+)\]<std(?:out|err|diag)>: ?|\[(?:rank|default|Rank )(\d+)\]: ?")
+FIRST = frozenset("[(<#>|/;0123456789rRlLgGdDwW")
+# mpirun --tag-output and -l, torchrun --tee, and whatever else names the rank in brackets or before a colon.
+RANK_WORD = r"(?:(?:local[_ -]?|global[_ -]?)?rank|default|worker)[ _=:-]{0,2}"
+RANK = re.compile(
+    rf"\[\d+,(\d+)\]<std(?:out|err|diag)>:|(?:\[(?:{RANK_WORD})?|[(<]{RANK_WORD})(\d{{1,6}})[\])>]\s*[:|]?"
+    rf"|{RANK_WORD}(\d{{1,6}})\s*[:|]",
+    re.IGNORECASE,
+)
 PREFIX = re.compile(
     r"(?:#|//|;|>|\|)+(?:\s+|$)"
     r"|\[?\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?\]?(?:\s*[-|]?\s*\[?"
@@ -78,7 +83,7 @@ def _without_prefixes(text: str) -> tuple[str | None, str]:
     rank = None
     for _ in range(MOST_PREFIXES):
         if match := RANK.match(text):
-            rank = match[1] or match[2]
+            rank = next(filter(None, match.groups()))
         elif not (match := PREFIX.match(text)):
             break
         text = text[match.end() :].lstrip()
