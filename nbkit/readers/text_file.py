@@ -134,6 +134,11 @@ class Decoder:
         return text
 
 
+def encodable(text: str) -> str:
+    """Returns the text without halves of surrogate pairs, which JSON and pickles can name and no frame can hold."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode()
+
+
 def _pieces(path: Path) -> Iterator[bytes]:
     """Yields the bytes of the file, unpacked where its first ones say gzip."""
     with path.open("rb") as file:

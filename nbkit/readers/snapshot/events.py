@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from nbkit.readers.chrome.columns import encodable
+from nbkit.readers.text_file import encodable
 
 Ints = npt.NDArray[np.int64]
 Item = Mapping[str, Any]
@@ -90,7 +90,7 @@ def events_of(traces: Sequence[Sequence[Item]]) -> Events:
         _sizes(map(itemgetter("size"), items), len(items)),
         _optional(items, "stream"),
         _optional(items, "device_free"),
-        _stacks(items),
+        _stacks(map(methodcaller("get", "frames"), items)),
         sum(map(len, traces)),
     )
 
@@ -104,24 +104,25 @@ def blocks_of(segments: Sequence[Item]) -> Blocks:
     counts = [len(segment) for segment in lists]
     size = _sizes(map(itemgetter("size"), blocks), len(blocks))
     start = _addresses(map(itemgetter("address"), segments), len(segments))
+    device = _optional(segments, "device", 0)
+    _check_once(device, start, "segments")
+    given = _addresses(map(methodcaller("get", "address", -1), blocks), len(blocks))
+    of_list = np.repeat(np.arange(len(counts)), counts)
+    _check_once(of_list[given >= 0], given[given >= 0], "blocks")
     states = [block["state"] for block in blocks]
     _check_texts(states)
     states = list(map(encodable, states))
     of_segment = np.repeat(start, counts)
     return Blocks(
-        np.repeat(_optional(segments, "device", 0), counts),
+        np.repeat(device, counts),
         np.repeat(_optional(segments, "stream", 0), counts),
         of_segment,
         # Those of torch 2.0 do not say where they begin: one follows the other.
-        np.where(
-            (given := _addresses(map(methodcaller("get", "address", -1), blocks), len(blocks))) < 0,
-            of_segment + _offsets(size, counts),
-            given,
-        ),
+        np.where(given < 0, of_segment + _offsets(size, counts), given),
         size,
         _sizes(map(_requested, blocks), len(blocks)),
         states,
-        [_block_stack(block) for block in blocks],
+        _stacks(map(_block_stack, blocks)),
     )
 
 
@@ -190,18 +191,29 @@ def _requested(block: Item) -> int:
     return size
 
 
-def _stacks(items: Iterable[Item]) -> list[Sequence[Item]]:
-    return [frames or () for frames in map(methodcaller("get", "frames"), items)]
+def _stacks(found: Iterable[Any]) -> list[Sequence[Item]]:
+    stacks = list(found)
+    if set(map(type, stacks)) - {list, tuple, type(None)}:
+        raise SnapshotError("it has stacks that are no lists of frames")
+    return [frames or () for frames in stacks]
 
 
-def _block_stack(block: Item) -> Sequence[Item]:
-    return block.get("frames") or _history(block).get("frames") or ()
+def _block_stack(block: Item) -> Any:
+    frames = block.get("frames")
+    return _history(block).get("frames") if frames in (None, []) else frames
 
 
 def _history(block: Item) -> Item:
     """Returns the last allocation of a block, as torch 2.0 wrote it."""
     history: Sequence[Item] = block.get("history") or [{}]
     return history[0]
+
+
+def _check_once(group: Ints, address: Ints, name: str) -> None:
+    """Refuses a file that lists an address twice in one group, which would count twice."""
+    order = np.lexsort((address, group))
+    if ((np.diff(group[order]) == 0) & (np.diff(address[order]) == 0)).any():
+        raise SnapshotError(f"it lists {name} twice")
 
 
 def _check_different(items: Sequence[Any], name: str) -> None:

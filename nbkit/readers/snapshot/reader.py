@@ -84,8 +84,8 @@ def _read(path: Path) -> tuple[tuple[Ints, Ints], Events, Blocks, Stacks, dict[s
 
 def _columns(segments: Any, traces: Any) -> Read:
     sizes, events, blocks = total_sizes(segments), events_of(traces), blocks_of(segments)
-    if len(traces) > MOST_DEVICES or sizes[0].max(initial=0) >= MOST_DEVICES:
-        raise SnapshotError(f"it has more than {MOST_DEVICES:,} devices")
+    if len(traces) > MOST_DEVICES or not ((sizes[0] >= 0) & (sizes[0] < MOST_DEVICES)).all():
+        raise SnapshotError(f"it has more than {MOST_DEVICES:,} devices, or one below 0")
     stacks = Stacks([*events.stacks, *blocks.stacks])
     # A million events take hundreds of megabytes, which the frames can have.
     events.stacks.clear()

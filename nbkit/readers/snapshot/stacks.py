@@ -10,9 +10,9 @@ import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
 
-from nbkit.readers.chrome.columns import encodable
 from nbkit.readers.chrome.names import is_user_path
 from nbkit.readers.snapshot.events import SnapshotError
+from nbkit.readers.text_file import encodable
 from nbkit.schema import STACKS, TEXT, nullable
 
 Ints = npt.NDArray[np.int64]

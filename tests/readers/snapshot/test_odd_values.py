@@ -39,6 +39,18 @@ def test_addresses_of_64_bits(dumped):
     assert trace.blocks["address"].diff().tolist()[1:] == [1024, 3072]
 
 
+def test_what_is_listed_twice_counts_once(dumped):
+    """torch lists each block once: 1,000 bytes are allocated, however often the file has the block."""
+    plain = nbkit.load(dumped(snapshot()))
+    for items, noun in (("blocks", "block"), ("segments", "segment")):
+        data = snapshot()
+        found = data["segments"] if items == "segments" else data["segments"][0]["blocks"]
+        found.insert(1, copy.deepcopy(found[0]))
+        trace = nbkit.load(dumped(data))
+        assert trace.blocks.equals(plain.blocks) and trace.memory.equals(plain.memory)
+        assert trace.meta["notes"] == [f"1 {noun} is listed twice: it counts once."]
+
+
 ODD = [-1, 1.5, 1 << 64, 1e99, None, "text", [1], {}]
 
 
@@ -49,11 +61,12 @@ ODD = [-1, 1.5, 1 << 64, 1e99, None, "text", [1], {}]
         (("device_traces", 0, 0), "size", ODD, "event"),
         (("device_traces", 0, 0), "addr", [1 << 64, "x", {}], "event"),
         (("device_traces", 0, 0), "time_us", ["x", None], "event"),
-        (("device_traces", 0, 0), "frames", [5, [5], [{"name": 1}]], "event"),
+        (("device_traces", 0, 0), "frames", [5, "", {}, False, [5], [{"name": 1}]], "event"),
         (("segments", 0, "blocks", 0), "size", ODD, "block"),
         (("segments", 0, "blocks", 0), "state", [None, 3], "block"),
         (("segments", 0, "blocks", 0), "address", [1 << 64, "x"], "block"),
-        (("segments", 0), "device", [1 << 20, "x"], "segment"),
+        (("segments", 0, "blocks", 0), "frames", [5, "", {}], "block"),
+        (("segments", 0), "device", [-1, 1 << 20, "x"], "segment"),
         (("segments", 0), "blocks", [None, 3, [3]], "segment"),
     ],
 )
