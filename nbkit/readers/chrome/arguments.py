@@ -7,7 +7,7 @@ from typing import Any
 
 from nbkit.flops import call_flops, formulas
 from nbkit.readers.chrome.columns import whole
-from nbkit.readers.chrome.names import COLLECTIVE_BLOCK, element_bytes
+from nbkit.readers.chrome.names import element_bytes, is_collective
 
 
 class EventFlops:
@@ -52,7 +52,7 @@ def collective_bytes(name: str, args: Mapping[str, Any]) -> int | None:
     if "Collective name" in args:
         elements, size = whole(args.get("In msg nelems")), element_bytes(args.get("dtype"))
         return None if elements is None or size is None else elements * size
-    if COLLECTIVE_BLOCK.fullmatch(name) is None:
+    if not is_collective(name):
         return None
     shapes, dtypes = args.get("Input Dims"), args.get("Input type")
     if not isinstance(shapes, list) or not isinstance(dtypes, list):

@@ -4,6 +4,7 @@ from array import array
 
 import numpy as np
 
+from nbkit.readers.text_file import encodable
 from nbkit.timeline.events import Ints
 
 
@@ -55,11 +56,6 @@ class SparseTexts:
         return column
 
 
-def encodable(text: str) -> str:
-    """Returns the text without halves of surrogate pairs, which JSON can name and no frame can hold."""
-    return text if text.isascii() else text.encode("utf-8", "replace").decode()
-
-
 def integers(values: "array[int]") -> Ints:
     """Returns the same numbers as int64, in memory of their own."""
     return np.array(values, dtype=np.int64)
@@ -67,14 +63,17 @@ def integers(values: "array[int]") -> Ints:
 
 def whole(value: object) -> int | None:
     """Returns the integer that a JSON value stands for ("128.0" too); None if it is none."""
+    if isinstance(value, int):
+        return None if isinstance(value, bool) else value
     try:
         return int(value)  # type: ignore[call-overload, no-any-return]
     except (TypeError, ValueError, OverflowError):
         pass
     try:
-        return int(float(value))  # type: ignore[arg-type]
+        number = float(value)  # type: ignore[arg-type]
     except (TypeError, ValueError, OverflowError):
         return None
+    return int(number) if number.is_integer() else None
 
 
 def nanoseconds(microseconds: object) -> int:
@@ -85,7 +84,7 @@ def nanoseconds(microseconds: object) -> int:
     """
     if isinstance(microseconds, str):
         front, _, decimals = microseconds.partition(".")
-        if len(decimals) <= 3:
+        if front > " " and len(decimals) <= 3:
             try:
                 return int(front + decimals.ljust(3, "0"))
             except ValueError:

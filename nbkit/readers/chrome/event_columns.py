@@ -3,7 +3,8 @@
 from array import array
 from collections import Counter
 
-from nbkit.readers.chrome.columns import Sparse, SparseTexts, encodable, integers, whole
+from nbkit.readers.chrome.columns import Sparse, SparseTexts, integers, whole
+from nbkit.readers.text_file import encodable
 from nbkit.timeline.events import ABSENT, KERNEL, Events
 
 # Integer columns that only some events have, and what stands for "not known" in them.
@@ -43,7 +44,7 @@ class EventColumns:
         self._name.append(known)
         self._kind.append(kind)
         self._start.append(start)
-        self._duration.append(duration if duration > 0 else 0)
+        self._duration.append(duration)
         self._thread.append(thread)
         return len(self._kind) - 1
 
@@ -62,17 +63,23 @@ class EventColumns:
 
     def number(self, name: str, row: int, value: object) -> None:
         """Fills in an integer column, if the value is an integer that it can hold."""
-        if value is None:
+        number = value if type(value) is int else self.whole(value)
+        if number is None:
             return
-        number = value if type(value) is int else whole(value)
-        if number is not None and -LARGEST <= number <= LARGEST:
-            pass
-        elif number is not None and name in UNSIGNED and LARGE <= number < 1 << 64:
-            number = LARGE + self._large.setdefault(number, len(self._large))
-        elif number is None or abs(number) > (LARGE if name in UNSIGNED else LARGEST):
-            self._skipped[ODD] += 1
-            return
+        if not -LARGEST <= number <= LARGEST:
+            if name not in UNSIGNED or not -LARGE <= number < 1 << 64:
+                self._skipped[ODD] += 1
+                return
+            if number >= LARGE:
+                number = LARGE + self._large.setdefault(number, len(self._large))
         self._numbers[name].put(row, number)
+
+    def whole(self, value: object) -> int | None:
+        """Returns the integer that a value stands for, None for None; counts one that stands for none."""
+        number = whole(value)
+        if number is None and value is not None:
+            self._skipped[ODD] += 1
+        return number
 
     def text(self, name: str, row: int, value: str) -> None:
         """Fills in a text column."""

@@ -8,7 +8,7 @@ import numpy as np
 
 from nbkit.readers.chrome import names
 from nbkit.readers.chrome.arguments import EventFlops, collective_bytes, collective_group
-from nbkit.readers.chrome.columns import nanoseconds, whole
+from nbkit.readers.chrome.columns import nanoseconds
 from nbkit.readers.chrome.event_columns import LARGE, LARGEST, EventColumns
 from nbkit.readers.chrome.flows import Flows, innermost_at
 from nbkit.readers.chrome.oddities import on_one_clock, overlaps
@@ -31,6 +31,7 @@ class ChromeEvents:
         self.spans: list[tuple[int, int]] = []  # start and duration of each recording, ns
         self._columns = EventColumns(self.skipped)
         self._flows, self._launches = Flows(), Flows()
+        self._arrows = {**dict.fromkeys(names.FORWARD_BACKWARD, self._flows), names.NPU_LAUNCH: self._launches}
         self._frames = PythonFrames()
         self._flops = EventFlops()
         self._accelerator = "cuda"
@@ -65,10 +66,12 @@ class ChromeEvents:
         if ranks.part_ids(events):
             self.notes.append("Processes of this file use the same ids: kernels belong to that of their launch.")
         events.forward = self._flows.forward(events, ranks)
+        if self._flows.loose:
+            self.skipped["arrows to backward ops that lack an op at one end"] += self._flows.loose
         self._link_by_arrows(events, ranks)
         events, away = on_one_clock(events)
         if away:
-            self.skipped["events on another clock: some begin near 0, some at a time since 1970"] += away
+            self.skipped["events on another clock: some begin near 0, some days later"] += away
         self.notes += overlaps(events)
         if events.device is not None:
             events.device = [self._device_name(device) for device in events.device]
@@ -107,9 +110,9 @@ class ChromeEvents:
         name, args = _text(event["name"]), self._arguments(event)
         start, duration = self._times(event)
         row = self._columns.append(name, kind, start, duration, self._columns.thread(event["pid"], event["tid"]))
-        if category == names.BLOCK:
-            self._columns.number("block", row, 1)
         if kind == HOST:
+            if category == names.BLOCK:
+                self._columns.number("block", row, 1)
             self._host(row, name, args)
         elif kind == RUNTIME:
             self._accelerator = names.ACCELERATORS.get(category.partition("_")[0], self._accelerator)
@@ -120,23 +123,21 @@ class ChromeEvents:
 
     def _times(self, event: Event) -> tuple[int, int]:
         """Returns start and duration in ns; 0 for one whose end was not recorded, which torch writes in many ways."""
-        start = nanoseconds(event["ts"])
-        if abs(start) > LATEST_NS:
-            raise ValueError("no time")
+        start = _start(event)
         try:
             duration = nanoseconds(event.get("dur"))
         except (ValueError, OverflowError):
             duration = -1
-        if not 0 <= duration <= LONGEST_NS:
-            self.skipped["ends that were not recorded: these events count with a time of 0"] += 1
-            return start, 0
-        return start, duration
+        if 0 <= duration <= LONGEST_NS:
+            return start, duration
+        self.skipped["ends that were not recorded: these events count with a time of 0"] += 1
+        return start, 0
 
     def _arguments(self, event: Event) -> Event:
         args = event.get("args")
         if type(args) is dict:
             return args
-        if args and not isinstance(args, dict):
+        if args is not None:
             self.skipped["arguments of events that are no object"] += 1
         return {}
 
@@ -182,7 +183,7 @@ class ChromeEvents:
 
     def _work(self, row: int, args: Event) -> None:
         self._columns.number("stream", row, args.get("stream"))
-        if (index := whole(args.get("device"))) is not None:
+        if (index := self._columns.whole(args.get("device"))) is not None:
             self._columns.text("device", row, f":{index}")
         self._columns.number("size_bytes", row, args.get("bytes"))
         self._collective(row, "", args)
@@ -191,6 +192,8 @@ class ChromeEvents:
         size = collective_bytes(name, args)
         if size is not None:
             self._columns.number("size_bytes", row, size)
+        elif args.get("In msg nelems") is not None and args.get("dtype") is not None:
+            self.skipped["sizes of collectives whose number of elements or dtype is none that is known"] += 1
         if "Collective name" in args and (group := collective_group(args)) is not None:
             self._columns.text("group", row, group)
 
@@ -204,26 +207,26 @@ class ChromeEvents:
         size = int(args["Bytes"])
         if abs(size) > LARGEST:
             raise ValueError("no size")
-        thread = columns.thread(event["pid"], event["tid"])
-        row = columns.append(name, MEMORY, self._times({**event, "dur": 0})[0], 0, thread)
+        row = columns.append(name, MEMORY, _start(event), 0, columns.thread(event["pid"], event["tid"]))
         columns.number("size_bytes", row, size)
         columns.number("allocated_bytes", row, args.get("Total Allocated"))
         columns.number("address", row, args.get("Addr"))
-        columns.text("device", row, _memory_device(args))
+        columns.text("device", row, self._memory_device(args))
+
+    def _memory_device(self, args: Event) -> str:
+        kind, index = (self._columns.whole(args.get(name)) for name in ("Device Type", "Device Id"))
+        name = names.DEVICE_TYPES.get(kind or 0, f"device{kind}")
+        return name if index is None or index < 0 else f"{name}:{index}"
 
     def _flow(self, event: Event) -> None:
         category = event.get("cat", "")
-        if category in (*names.FORWARD_BACKWARD, names.NPU_LAUNCH):
-            thread = self._columns.thread(event["pid"], event["tid"])
-            time = self._times({**event, "dur": 0})[0]
-            flows = self._launches if category == names.NPU_LAUNCH else self._flows
-            flows.add(
-                event["ph"],
-                event["id"] if flows is self._launches else (event["pid"], event["id"]),
-                (thread, time, len(self)),
-            )
-        elif category not in names.LAUNCHES:  # a launch's two ends have the same correlation already
+        if category in names.LAUNCHES:  # a launch's two ends have the same correlation already
+            return
+        if (flows := self._arrows.get(category)) is None:
             self.skipped[f"arrows of the category {_short(category)}"] += 1
+            return
+        key = event["id"] if flows is self._launches else (event["pid"], event["id"])
+        flows.add(event["ph"], key, (self._columns.thread(event["pid"], event["tid"]), _start(event), len(self)))
 
     def _device_name(self, device: str | None) -> str | None:
         """Names a device: device work tells only its number; which kind it is, the runtime's category says."""
@@ -240,7 +243,9 @@ def _text(value: object) -> str:
     return value
 
 
-def _memory_device(args: Event) -> str:
-    kind, index = whole(args.get("Device Type")) or 0, whole(args.get("Device Id"))
-    name = names.DEVICE_TYPES.get(kind, f"device{kind}")
-    return name if index is None or index < 0 else f"{name}:{index}"
+def _start(event: Event) -> int:
+    """Returns when an event begins, in ns. Raises ValueError for what is no time of a step."""
+    start = nanoseconds(event["ts"])
+    if -LATEST_NS <= start <= LATEST_NS:
+        return start
+    raise ValueError("no time")

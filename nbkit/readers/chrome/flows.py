@@ -17,6 +17,7 @@ class Flows:
 
     def __init__(self) -> None:
         self._ends: dict[str, list[tuple[Hashable, Place]]] = {"s": [], "f": [], "t": []}
+        self.loose = 0  # arrows that `forward()` found no op for at one of their ends
 
     def add(self, phase: str, key: Hashable, place: Place) -> None:
         """Adds an arrow's tail (phase "s") or its head ("f")."""
@@ -31,14 +32,16 @@ class Flows:
     def forward(self, events: Events, ranks: Ranks) -> Ints | None:
         """Returns per backward node the index of its forward op, -1 elsewhere; None if the file has no arrows."""
         pairs = self.pairs(ranks)
+        self.loose = max(len(self._ends["s"]), len(self._ends["f"]))
         if not pairs:
             return None
         ops = innermost_at(events, {tail for tail, _ in pairs})
         nodes = nodes_around(events, [head for _, head in pairs])
         forward = np.full(len(events), ABSENT, dtype=np.int64)
         for (tail, _), node in zip(pairs, nodes, strict=True):
-            if node >= 0:
-                forward[node] = ops.get(tail, ABSENT)
+            if node >= 0 and tail in ops:
+                forward[node] = ops[tail]
+                self.loose -= 1
         return forward
 
 

@@ -2,6 +2,7 @@
 
 import re
 import sys
+from functools import lru_cache
 
 from nbkit.timeline.events import HOST, KERNEL, RUNTIME
 
@@ -73,6 +74,12 @@ def element_bytes(dtype: object) -> int | None:
     """Returns the bytes of an element of a dtype as a trace names it; None if the name is not known."""
     name = str(dtype)
     return 1 if name.startswith("Float8") else ELEMENT_BYTES.get(name)
+
+
+@lru_cache
+def is_collective(name: str) -> bool:
+    """Returns whether a block of this name is a collective: "nccl:all_reduce"."""
+    return COLLECTIVE_BLOCK.fullmatch(name) is not None
 
 
 def user_line(frame: str) -> str | None:

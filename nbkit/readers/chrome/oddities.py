@@ -5,16 +5,15 @@ import numpy as np
 from nbkit import units
 from nbkit.timeline.events import KERNEL, Events, Ints
 
-# A clock that counts from the start of something, and one that counts from 1970, after 1985.
-DAY_NS, CALENDAR_NS = 86_400 * 10**9, 5 * 10**17
+# What begins in the first day of one clock and what begins later than the third is on clocks of two kinds.
+DAY_NS = 86_400 * 10**9
 # Kernels of one stream may overlap by the little that the next one starts early.
 MOST_OVERLAP = 1.1
 
 
 def on_one_clock(events: Events) -> tuple[Events, int]:
-    """Returns the events of the clock that most are of, where some count from 0 and some from 1970; how many not."""
-    is_from_zero, is_calendar = np.abs(events.start_ns) < DAY_NS, events.start_ns > CALENDAR_NS
-    fewer = min(is_from_zero, is_calendar, key=np.sum)
+    """Returns the events of the clock that most are of, and how many are not, where some count from days before."""
+    fewer = min(np.abs(events.start_ns) < DAY_NS, events.start_ns > 3 * DAY_NS, key=np.sum)
     count = int(fewer.sum())
     return (events.at(np.flatnonzero(~fewer)), count) if count else (events, 0)
 
