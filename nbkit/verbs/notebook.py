@@ -36,6 +36,16 @@ class Notebook:
             value = getattr(value, attribute, None)
         return value
 
+    def source(self, word: str) -> object:
+        """Returns what the word stands for: a name first, else the path of something that is there. Or NbkitError."""
+        value = self.value(word)
+        if value is not None:
+            return value
+        if Path(word).expanduser().exists():
+            return Path(word).expanduser()
+        known = nearest(word, self.names()) if word.isidentifier() and self.names() else "give one of these."
+        raise NbkitError(f"there is neither a name {word!r} in this notebook nor such a file; {known}")
+
     def names(self) -> list[str]:
         """Returns the user's own names."""
         hidden = self._shell.user_ns_hidden

@@ -6,7 +6,6 @@ Its trace is shown as the graph, its outline and tables of parts, roles and ops.
 from argparse import Namespace
 from collections.abc import Callable
 from os import PathLike
-from pathlib import Path
 from typing import Any
 
 from nbkit import units
@@ -14,7 +13,7 @@ from nbkit.analysis.graph.op_graph import trace_graph
 from nbkit.analysis.graph_match.compare_graphs import compare_graphs, compared_graphs
 from nbkit.analysis.graph_match.side_frames import merged, one_graph
 from nbkit.analysis.structure.recognise import recognise
-from nbkit.errors import NbkitError, OptionError, nearest
+from nbkit.errors import OptionError, nearest
 from nbkit.schema import MODULES, TENSORS
 from nbkit.trace.trace import Trace
 from nbkit.verbs.load import load
@@ -174,22 +173,11 @@ def _graph(options: Namespace, find: Callable[[str], object]) -> Trace:
 
 
 def _run_line(options: Namespace, notebook: Notebook) -> Trace | None:
-    trace = _graph(options, lambda word: _source(notebook, word))
+    trace = _graph(options, notebook.source)
     notebook.store("_opgraph", trace)
     if options.output is not None:
         notebook.store(options.output, trace)
     return None if options.quiet else trace
-
-
-def _source(notebook: Notebook, word: str) -> object:
-    """Returns what the word stands for: a name first, else the path of something that is there."""
-    value = notebook.value(word)
-    if value is not None:
-        return value
-    if Path(word).expanduser().exists():
-        return Path(word).expanduser()
-    known = nearest(word, notebook.names()) if word.isidentifier() and notebook.names() else "give one of these."
-    raise NbkitError(f"there is neither a name {word!r} in this notebook nor such a file; {known}")
 
 
 LINE = LineMagic(

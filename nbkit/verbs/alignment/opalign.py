@@ -12,7 +12,7 @@ from nbkit.analysis.align.doubts import doubts, not_known, one_sided
 from nbkit.analysis.align.first_divergence import first_divergence, shards
 from nbkit.analysis.align.frames import frames_of
 from nbkit.analysis.align.traces.two_traces import aligned
-from nbkit.errors import NbkitError, OptionError, nearest
+from nbkit.errors import NbkitError, OptionError
 from nbkit.findings.finding import DIVERGENCE, Finding, findings_frame
 from nbkit.progress import Progress
 from nbkit.trace.executions.arrays import read_arrays
@@ -218,9 +218,9 @@ def _add_line_options(holder: OptionHolder) -> None:
 
 
 def _run_line(options: Namespace, notebook: Notebook) -> Trace | None:
-    right = options.right if options.right in WAYS else _source(notebook, options.right)
+    right = options.right if options.right in WAYS else notebook.source(options.right)
     trace = opalign(
-        _source(notebook, options.left),
+        notebook.source(options.left),
         right,
         inputs=_inputs(notebook, options.inputs),
         backward=options.backward,
@@ -231,17 +231,6 @@ def _run_line(options: Namespace, notebook: Notebook) -> Trace | None:
     if options.output is not None:
         notebook.store(options.output, trace)
     return None if options.quiet else trace
-
-
-def _source(notebook: Notebook, word: str) -> object:
-    """Returns what the word stands for: a name first, else the path of something that is there."""
-    value = notebook.value(word)
-    if value is not None:
-        return value
-    if Path(word).expanduser().exists():
-        return Path(word).expanduser()
-    known = nearest(word, notebook.names()) if word.isidentifier() and notebook.names() else "give one of these."
-    raise NbkitError(f"there is neither a name {word!r} in this notebook nor such a file; {known}")
 
 
 def _inputs(notebook: Notebook, names: Sequence[str]) -> Mapping[str, Any] | Sequence[Any]:
