@@ -200,7 +200,8 @@ def hidden(bad: pd.DataFrame, ops: pd.DataFrame, flow: Dataflow, held: list[Held
     is_hidden, is_mask = np.zeros(len(bad), dtype=bool), np.zeros(len(bad), dtype=bool)
     for row in np.flatnonzero(begun):
         op, position = int(op_ids[row]), int(positions[row])
-        is_mask[row] = not needs_gradient(flow, op) and Formula(steps, op, as_mask=True).takes_out(position)
+        may_be = bool(bad["is_masked"].iloc[row]) or not needs_gradient(flow, op)
+        is_mask[row] = may_be and Formula(steps, op, as_mask=True).takes_out(position)
         is_hidden[row] = is_mask[row] or Formula(steps, op, as_mask=False).takes_out(position)
     while True:  # what was left may be the gradient of one that is hidden
         left = set(op_ids[begun & ~is_hidden].tolist())

@@ -25,7 +25,7 @@ from nbkit.schema import FINDINGS
 from nbkit.trace.trace import Trace
 
 KEYS = ["op_id", "role", "position"]
-MEASURED = ("kind", "role", "position", "inf_count", "message", "reads_inf", "is_given")
+MEASURED = ("kind", "role", "position", "inf_count", "message", "reads_inf", "is_masked", "is_given")
 SCALED = (
     "A GradScaler looked at the gradients: where they hold NaN or Inf it skips the optimizer's step and lowers its "
     "scale, so that an overflow in the backward pass of its first steps is expected."

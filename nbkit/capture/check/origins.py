@@ -1,5 +1,6 @@
 """Finds where a NaN, an Inf or a result without precision begins: at the op whose inputs do not explain it."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cache
 from math import floor, inf, isfinite, isinf, isnan, log2
@@ -61,6 +62,7 @@ class BadTensor:
     inf_count: int = 0
     slot: int = -1  # index into Recording.ops
     reads_inf: bool = False
+    is_masked: bool = False  # added to what a mask had put at the lowest number
     is_given: bool = False  # the step puts it there itself: wrong only where it reaches what is trained
 
     def __post_init__(self) -> None:
@@ -78,7 +80,8 @@ def origin_of(
     have been finite.
     """
     nans, infs = counts(tensor)
-    non_finite = [counts(tensor) for tensor in read_only(traits, args, kwargs, written) if is_float(tensor)]
+    read = [each for each in read_only(traits, args, kwargs, written) if is_float(each)]
+    non_finite = [counts(each) for each in read]
     numbers = list(numbers_in((args, kwargs)))
     had_nan = any(nan for nan, _ in non_finite) or (traits.packet in FILLING and any(map(isnan, numbers)))
     had_inf = any(inf for _, inf in non_finite) or any(map(isinf, numbers))
@@ -89,7 +92,18 @@ def origin_of(
     kind, what = ("nan", "NaN") if nans else _infinite(traits, args, kwargs, written, tensor, position, indices)
     inputs = inputs_text(traits, args, kwargs, written, position, indices, values.shape)
     message = Message(*_how_many(nans or infs, values, what, indices), inputs)
-    return BadTensor(kind, "output", position, tensor, message, nans, infs, reads_inf=had_inf)
+    is_masked = not nans and traits.packet in ("add", "add_") and _is_masked(values, map(values_of, read))
+    return BadTensor(kind, "output", position, tensor, message, nans, infs, reads_inf=had_inf, is_masked=is_masked)
+
+
+def _is_masked(values: Tensor, read: Iterable[Tensor]) -> bool:
+    """Returns whether each Inf is -Inf where one of the terms was the lowest number: scores that two masks hide."""
+    if values.is_complex():
+        return False
+    places = torch.isinf(values)
+    return bool((values[places] < 0).all()) and any(
+        bool((each.expand_as(values)[places] == torch.finfo(each.dtype).min).all()) for each in read
+    )
 
 
 def _infinite(

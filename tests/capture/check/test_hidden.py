@@ -96,6 +96,24 @@ def test_a_mask_that_the_step_computes_is_no_finding():
     assert kinds(step) == []
 
 
+def twice_masked(mask, dtype=torch.float32):
+    """Attends where both a causal mask and the one that is added to the scores allow it, as GPT-Neo does."""
+    lowest = torch.finfo(dtype).min
+    scores = torch.randn(2, 4, 4, dtype=dtype, requires_grad=True)
+    causal = torch.where(torch.ones(4, 4, dtype=torch.bool).tril(), scores, torch.tensor(lowest, dtype=dtype))
+    return causal + torch.tensor(mask, dtype=dtype) * lowest
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
+def test_scores_that_two_masks_hide_are_no_finding(dtype):
+    def step():
+        weights = twice_masked([0.0, 0.0, 0.0, 1.0], dtype).softmax(-1)
+        assert weights.isfinite().all()
+        weights.square().sum().backward()
+
+    assert kinds(step) == []
+
+
 def divided(x):
     length = x.norm(dim=-1, keepdim=True)
     return torch.where(length > 0, x / length, 0)
@@ -115,6 +133,8 @@ KEPT = {
         "nan",
     ),
     "a mask that hides all": (lambda: (torch.zeros(2, 2) + torch.zeros(2, 2).log()).softmax(-1), "log", "inf"),
+    "two masks that hide all": (lambda: (twice_masked([1.0] * 4)[:, :1, 1:]).softmax(-1).sum(), "add", "overflow"),
+    "scores behind two masks that are kept": (lambda: twice_masked([0.0, 0, 0, 1]).relu().sum(), "add", "overflow"),
     "0 to a negative power": (lambda: powers((-1.0, 2.0, 3.0))[1].sum().backward(), "pow", "inf"),
     "a power below 1": (lambda: (leaf(0.0, 1.0) ** 0.5).sum().backward(), "pow", "inf"),
     "arccosine at 1": (lambda: leaf(1.0, 0.5).acos().sum().backward(), "rsqrt", "inf"),
