@@ -124,6 +124,8 @@ class AuditObserver(Observer):
             autocast_source=self.optimizers.stale.source,
         )
         meta = {**meta, "optimizer_steps": self.optimizers.steps, "skipped_steps": len(self.optimizers.skips)}
+        if unheld := self.optimizers.unheld - {id(held.tensor) for _, held in self.optimizers.parameters()}:
+            meta["unaudited_parameters"] = len(unheld)
         return with_findings({**frames, "parameters": parameters}, audit_findings(audit)), meta
 
     def _labels(self) -> list[str]:

@@ -32,6 +32,7 @@ class OptimizerAudit:
         self.steps = 0  # done ones
         self.idle_steps = 0  # those of which no parameter had a gradient
         self.stepped: dict[int, str] = {}  # types of optimizers, by id
+        self.unheld: set[int] = set()  # ids of parameters that were stepped and were in no audited model then
         self.clips = Clips(recording, self._clippable)
         self.draws = RepeatedDraws(recording)
         self.stale = StaleCasts()
@@ -76,7 +77,9 @@ class OptimizerAudit:
         self.clips.before_step(groups)
         used = [one.grad for group in getattr(optimizer, "param_groups", []) for one in group["params"]]
         self.idle_steps += is_done and all(gradient is None for gradient in used)
+        self.unheld |= groups.keys()
         for model, held in self.parameters():
+            self.unheld.discard(id(held.tensor))
             followed, gradient = model.met(held), held.tensor.grad
             group = groups.get(id(held.tensor))
             if group is not None:

@@ -113,7 +113,12 @@ def _training(trace: Trace) -> str | None:
     if not models:
         return None
     more = len(models) - MOST_MODELS
-    return f"{'; '.join([*models[:MOST_MODELS], *([units.counted(more, 'more model')] if more > 0 else [])])}."
+    told = [*models[:MOST_MODELS], *([units.counted(more, "more model")] if more > 0 else [])]
+    if unaudited := int(trace.meta.get("unaudited_parameters", 0)):
+        are = "is" if unaudited == 1 else "are"
+        further = units.counted(unaudited, "further parameter")
+        told.append(f"{further} that an optimizer steps {are} in no module that was looked at")
+    return f"{'; '.join(told)}."
 
 
 def _trained(trace: Trace, model: str, of: pd.DataFrame) -> str:

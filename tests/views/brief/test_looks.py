@@ -304,3 +304,13 @@ def test_frozen_parameters_that_move_are_counted_apart():
             mine.lerp_(other, 0.5)
     told = "8 parameters of ModuleList, 4 of them frozen: all 4 trainable got a gradient and moved; 4 frozen moved."
     assert result("opaudit", trace) == told
+
+
+def test_parameters_of_an_optimizer_that_no_module_holds_are_said_to_be_left_out():
+    model, scale = nn.Linear(3, 1), torch.ones(1, requires_grad=True)
+    optimizer = torch.optim.SGD([*model.parameters(), scale], 0.1)
+    with nbkit.opaudit() as trace:
+        (model(torch.ones(2, 3)) * scale).sum().backward()
+        optimizer.step()
+    left_out = "1 further parameter that an optimizer steps is in no module that was looked at."
+    assert result("opaudit", trace) == f"2 parameters of Linear: all got a gradient and moved; {left_out}"
