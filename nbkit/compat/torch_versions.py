@@ -12,7 +12,7 @@ from torch import nn
 from torch._C._autograd import DeviceType, _KinetoEvent
 from torch._C._profiler import _ExperimentalConfig
 from torch.export.graph_signature import OutputKind
-from torch.utils import backend_registration
+from torch.utils import backend_registration, checkpoint
 
 # Outputs of an exported program that are new values of its parameters; torch 2.8 and older have none.
 PARAMETER_MUTATIONS = {kind for kind in OutputKind if kind.name == "PARAMETER_MUTATION"}
@@ -47,6 +47,8 @@ activity = getattr(_KinetoEvent, "activity_type", derived_activity)
 is_hidden = getattr(_KinetoEvent, "is_hidden_event", lambda event: False)
 metadata_json = getattr(_KinetoEvent, "metadata_json", lambda event: "")
 overload_name = getattr(_KinetoEvent, "overload_name", lambda event: None)
+# By which a checkpoint without reentry ends what it computes again.
+CHECKPOINT_STOP: type = getattr(checkpoint, "_StopRecomputationError", type("NoStop", (Exception,), {}))
 input_strides: Callable[[Any], list[Any]] = getattr(_KinetoEvent, "structured_input_strides", lambda event: [])
 # Whether events name overloads: aten.mm.default, not aten.mm.
 NAMES_OVERLOADS = hasattr(_KinetoEvent, "overload_name")

@@ -2,6 +2,7 @@
 
 from nbkit.schema.table import table
 
+RAISED, NOT_RUN = "raised", "not run"  # of the column `status`
 OPS = table(
     "ops",
     "call of an op, in call order",
@@ -59,6 +60,13 @@ OPS = table(
     ),
     ("size_bytes", "Int64", "bytes that a collective or a device copy moves; null for others"),
     ("group", "str", "process group of a collective; null for others"),
+    (
+        "status",
+        "str",
+        "raised: it has no result, as an exception ended it; not run: a checkpoint (use_reentrant=False) that had "
+        "computed again all it needs ended it before it computed, without a self time; null for others, and for errors "
+        "in optime",
+    ),
     (
         "input_shapes",
         "str",

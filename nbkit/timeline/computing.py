@@ -4,6 +4,7 @@ import numpy as np
 
 from nbkit.timeline.events import ABSENT, MODULE, Events
 from nbkit.timeline.links import BACKWARD, Flags, Links
+from nbkit.timeline.names import STOP_MARK
 
 SAVING = "aten::detach"  # what checkpoint() does with a tensor that is saved for the backward pass
 # Their own kernels call no product: where there is one inside, a batching rule has made that of it.
@@ -31,6 +32,13 @@ def handed_on(events: Events, links: Links, is_known: Flags) -> Flags:
     return result
 
 
+def raised(events: Events, links: Links) -> Flags:
+    """Returns which calls of ops an exception is known to have ended: that of a checkpoint, in optime."""
+    result = np.zeros(len(events) + 1, dtype=bool)  # the last entry answers for -1
+    result[links.parent[events.named(STOP_MARK.__eq__)]] = True
+    return np.asarray(result[:-1] & events.is_dispatcher_call)
+
+
 def stopped(events: Events, links: Links) -> Flags:
     """Returns which calls saved tensors for the backward pass and did not compute.
 
@@ -38,7 +46,7 @@ def stopped(events: Events, links: Links) -> Flags:
     computes, so that of the last one nothing more is there than what saves, and nothing follows in the calls around it.
     """
     holds, holds_other = (np.zeros(len(events) + 1, dtype=bool) for _ in range(2))
-    is_saving = np.array([name == SAVING for name in events.name], dtype=bool)
+    is_saving = np.array([name in (SAVING, STOP_MARK) for name in events.name], dtype=bool)
     holds[links.parent[is_saving]] = True
     holds_other[links.parent[~is_saving]] = True
     result = holds[:-1] & ~holds_other[:-1] & (links.phase == BACKWARD) & events.is_dispatcher_call

@@ -9,6 +9,8 @@ BACKWARD_NODE = "autograd::engine::evaluate_function: "
 ACCUMULATION = f"{BACKWARD_NODE}torch::autograd::AccumulateGrad"
 BACKWARD_CALLS = ("torch.Tensor.backward", "torch.autograd.backward", "torch.autograd.grad")
 ROOT = "step"
+# What optime puts where a checkpoint ends what it computes again.
+STOP_MARK = "torch.utils.checkpoint stops"
 # What torch.compile's regions are called, forward and backward; the last is torch.profiler's own.
 COMPILED_REGION = re.compile(r"Torch-Compiled Region: .*|CompiledFunction(Backward)?\d*|## Call CompiledFxGraph .*")
 # Their fused kernels on the CPU, where inductor has been told to name them.

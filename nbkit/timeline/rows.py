@@ -9,8 +9,9 @@ import numpy.typing as npt
 import pandas as pd
 
 from nbkit.schema import OPS, TEXT, nullable
+from nbkit.schema.recording import RAISED
 from nbkit.timeline import names
-from nbkit.timeline.computing import handed_on, stopped
+from nbkit.timeline.computing import handed_on, raised, stopped
 from nbkit.timeline.events import ABSENT, HOST, KERNEL, MEMORY, MODULE, RUNTIME, Events, Ints, Texts
 from nbkit.timeline.links import PHASES, Links, launches, link
 from nbkit.timeline.memory import memory_frame
@@ -84,6 +85,7 @@ def _ops(events: Events, links: Links, rows: Ints, op_id: Ints, start_us: npt.ND
         "flops": nullable(_flops(events, links)),
         "size_bytes": nullable(np.where(events.kind == MEMORY, ABSENT, events.integers("size_bytes"))),
         "group": _texts(events.texts("group")),
+        "status": _texts([RAISED if has_raised else None for has_raised in raised(events, links).tolist()]),
         **{name: _texts(events.texts(name)) for name in ("input_shapes", "input_dtypes", "input_strides", "arguments")},
         **{name: _texts(values) for name, values in _sources(events, links).items()},
     }

@@ -22,9 +22,9 @@ META = {
     "unread": "skipped_lines",
 }
 BAD = ["op_id", "kind", *MEASURED, "parameter", "message"]
-# Columns that versions 3 to 6 brought, by frame.
+# Columns that versions 3 to 7 brought, by frame.
 NEW = {
-    "ops": ("arguments", "input_dtypes", "input_strides", "own_source"),
+    "ops": ("arguments", "input_dtypes", "input_strides", "own_source", "status"),
     "alignment": ("arguments",),
     "tensors": ("state_name",),
     "memory": ("reserved_bytes", "stream", "address", "stack_id"),

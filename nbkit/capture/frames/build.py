@@ -15,6 +15,7 @@ from torch.optim import Optimizer
 from nbkit.capture.frames.gradient_flags import only_first
 from nbkit.capture.frames.module_rows import modules_frame, named_tensors, state_names, tensor_names
 from nbkit.capture.frames.op_rows import PHASES, OpRows
+from nbkit.capture.frames.raised import without_not_run
 from nbkit.capture.frames.selection import Selection
 from nbkit.capture.frames.tensor_columns import TensorColumns
 from nbkit.capture.frames.tensor_rows import Spans, TensorSpans, sizes_text, tensors_frame
@@ -56,7 +57,7 @@ def build(
     op_ids[chosen] = np.arange(len(chosen))
     places = recording.op_places = row_places(rows, chosen, paths)
     frames = {
-        "ops": rows.frame(chosen, labels, places, devices, row_shapes(rows, tensors, spans)),
+        "ops": without_not_run(rows.frame(chosen, labels, places, devices, row_shapes(rows, tensors, spans))),
         "tensors": _tensors(recording, tensors, rows, spans, op_ids, texts, statistics),
         "modules": modules_frame(modules, labels),
         "lines": rows.lines(chosen),

@@ -22,6 +22,7 @@ from nbkit.capture.raw.recording import (
 from nbkit.capture.raw.source import CodeLocation, code_of_line, line_of, line_text
 from nbkit.capture.step.module_calls import ModuleCalls
 from nbkit.schema import LINES, OPS, nullable
+from nbkit.schema.recording import RAISED
 from nbkit.timeline.nesting import depth_levels, subtree_sums
 
 LEVELS = ["api", "aten"]
@@ -53,6 +54,8 @@ class OpRows:
         parent = self.integers["parent"]
         self.parent = np.where(parent >= 0, rows[parent], -1) if len(rows) else parent
         self.is_api = self.integers["first_tensor"] < 0
+        self.has_raised = self.integers["outputs"] < 0
+        self.integers["outputs"] = np.maximum(self.integers["outputs"], 0)
         failed = recording.failed_slot
         self.failed = int(rows[failed]) if failed is not None and failed < len(rows) else -1
         self.thread = self.integers["thread"]
@@ -276,6 +279,7 @@ class OpRows:
             "start_us": (self.integers["start"][chosen] - self.recording.start) / 1e3,
             "total_time_us": total[chosen],
             "self_time_us": self.self_time(total)[chosen],
+            "status": text_column(self.has_raised[chosen] - 1, [RAISED]),
             "input_shapes": text_column(shapes[0][chosen], shapes[1]),
             "arguments": text_column(self.arguments_code[chosen], [given and given.text for given in self.arguments]),
             "source": text_column(*places["source"]),

@@ -1,5 +1,6 @@
 """KinetoRecording keeps torch.profiler's engine on around one run of a step, and makes frames of what it saw."""
 
+from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
 from time import perf_counter_ns
@@ -10,6 +11,7 @@ import pandas as pd
 from torch._C._profiler import _RecordFunctionFast
 
 from nbkit.capture.frames.module_rows import modules_frame
+from nbkit.capture.frames.raised import without_not_run
 from nbkit.capture.profiler.api_ranges import ApiRanges
 from nbkit.capture.profiler.collectives import Collectives
 from nbkit.capture.profiler.compiled_graphs import CompiledGraphs
@@ -19,11 +21,14 @@ from nbkit.capture.profiler.op_lines import OpLines
 from nbkit.capture.profiler.own_work import without_own_work
 from nbkit.capture.profiler.range_events import with_marks
 from nbkit.capture.profiler.ranges import ROOT_MARK, Ranges
+from nbkit.capture.raw.patching import Patch
 from nbkit.capture.step.compiled import CompiledRegions
+from nbkit.compat.torch_versions import CHECKPOINT_STOP
 from nbkit.findings.time.step import Forwards
 from nbkit.schema import LINES, MEMORY
 from nbkit.timeline import timeline
 from nbkit.timeline.compiled import has_hidden_kernels
+from nbkit.timeline.names import STOP_MARK
 
 CLOCK_MARK = "nbkit clock"
 # Why a recording has no events.
@@ -59,6 +64,7 @@ class KinetoRecording:
         self.compiled = CompiledRegions(self, self.api, self.ranges)
         self.graphs = CompiledGraphs()
         self.lines = OpLines()
+        self.ending = Patch(CHECKPOINT_STOP, "__init__")
         self.result: Any = None
         with ExitStack() as ends:  # an interrupt in here leaves nothing on
             self.kineto.start()
@@ -66,6 +72,8 @@ class KinetoRecording:
             for part in (self.ranges, self.collectives, self.graphs, self.compiled):
                 ends.callback(part.remove)
                 part.install()
+            ends.callback(self.ending.remove)
+            self.ending.install(_marking(self.ending))
             ends.callback(self.api.__exit__)
             if stacks:
                 self.api.__enter__()
@@ -119,7 +127,7 @@ class KinetoRecording:
         texts = self.lines.tell_sources(events)
         made = timeline(events)
         frames = {
-            "ops": made.ops,
+            "ops": without_not_run(made.ops),
             "modules": modules_frame(self.ranges.modules, self.ranges.modules.roots.labels()),
             "lines": LINES.frame({"source": [*texts], "text": [*texts.values()]}),
         }
@@ -132,3 +140,14 @@ class KinetoRecording:
     def skip(self, reason: str, count: int = 1) -> None:
         """Counts something that is not in the frames, so that the trace can say so."""
         self.skipped[reason] = self.skipped.get(reason, 0) + count
+
+
+def _marking(ending: Patch) -> Callable[..., None]:
+    """Returns what begins the exception by which a checkpoint ends what it computes again: it marks the call so."""
+
+    def __init__(self: Exception, *args: Any) -> None:
+        ending.before(self, *args)
+        with _RecordFunctionFast(STOP_MARK):
+            pass
+
+    return __init__

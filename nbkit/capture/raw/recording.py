@@ -50,7 +50,7 @@ class OpRecord(NamedTuple):
     end: int
     first_tensor: int  # thread.tensors from here: inputs, then outputs; -1 for API calls
     inputs: int
-    outputs: int
+    outputs: int  # -1 of a call that raised
 
 
 OP_OBJECTS, OP_INTEGERS = OpRecord._fields[:5], OpRecord._fields[5:]

@@ -92,13 +92,13 @@ class OpMode(StepMode):
                 statistics.note(thread, first, (args, kwargs), out_names.get(id(func), ()))
             if registry.has_complex:
                 run = resolving(run)
-            sequence = next_sequence_number()
+            sequence, has_raised = next_sequence_number(), False
             start = perf_counter_ns()
             try:
                 out = run(*args, **kwargs) if kwargs else run(*args)
             except BaseException:
                 end = perf_counter_ns()
-                recording.failed_slot = ops.row_count
+                recording.failed_slot, has_raised = ops.row_count, True
                 raise
             else:
                 end = perf_counter_ns()
@@ -111,7 +111,7 @@ class OpMode(StepMode):
                     del tensors[first + inputs :]
                     recording.skip(f"outputs not described ({type(error).__name__})")
             finally:
-                outputs, arguments = len(tensors) - first - inputs, described(func, args, kwargs)
+                outputs, arguments = -1 if has_raised else len(tensors) - first - inputs, described(func, args, kwargs)
                 objects = func, thread.context, at_node[2], location, arguments
                 append_op((*objects, thread.parent, sequence, at_node[1], start, end, first, inputs, outputs))
             return out

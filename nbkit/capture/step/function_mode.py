@@ -83,11 +83,11 @@ class ApiMode(PausableMode):
                 rearrange(thread)
             location = op_location(_getframe(1))
             sequence = next_sequence_number()
-            keep = True
+            keep, outputs = True, -1
             start = perf_counter_ns()
             try:
                 out = func(*args, **kwargs) if kwargs else func(*args)
-                keep = isinstance(out, Tensor)
+                keep, outputs = isinstance(out, Tensor), 0
             except BaseException:
                 # An op inside it that raised stands after it; one before it raised an error that was caught.
                 if recording.failed_slot is None or recording.failed_slot < slot:
@@ -99,7 +99,7 @@ class ApiMode(PausableMode):
                 before = (outer, context) if thread.parent == slot else (thread.parent, thread.context)
                 thread.parent, thread.context = before
                 recording.last_node = NO_NODE
-                ops.put(slot, (func, context, keep, location, None, outer, sequence, -1, start, end, -1, 0, 0))
+                ops.put(slot, (func, context, keep, location, None, outer, sequence, -1, start, end, -1, 0, outputs))
             if func in RESETTING:
                 forget(args[0])
             if func in watched:

@@ -84,7 +84,7 @@ class ApiCalls : Rows {
       }
       const bool is_kept = out == nullptr || THPVariable_Check(out);
       ops_->at(slot) = {{py::reinterpret_borrow<py::object>(function), context, py::bool_(is_kept), location, {}},
-                        {PyLong_AsLongLong(outer.ptr()), sequence, -1, start, end, -1, 0, 0}};
+                        {PyLong_AsLongLong(outer.ptr()), sequence, -1, start, end, -1, 0, out == nullptr ? -1 : 0}};
     }
     if (out == nullptr) {
       throw py::error_already_set();

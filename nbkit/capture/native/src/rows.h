@@ -34,6 +34,7 @@ struct Call {
   Numbers inputs, results;       // results: those of its inputs that it writes to and returns
   uint64_t sequence = 0;
   int64_t parent = -1, node = -1, start = 0, end = 0;
+  bool has_raised = false;
   int64_t slot = -1;  // its row, where it took one when it began; else it is added at the end
   bool makes_parameters = false;  // nn.Parameter() takes the result of a detach() as it is
 };
@@ -136,6 +137,7 @@ class Rows {
     py::error_scope raised;  // an error of Python's may be on its way
     call.end = now_ns();
     call.results.clear();
+    call.has_raised = true;
     guarded("error not described", [&] { note_failed(call.slot < 0 ? ops_->count() : call.slot); });
     write(traits, call);
   }
@@ -168,7 +170,7 @@ class Rows {
     ops_->at(row) = {{traits.function, std::move(call.context), std::move(call.node_type), std::move(call.location),
                       std::move(call.arguments)},
                      {call.parent, static_cast<int64_t>(call.sequence), call.node, call.start, call.end, first,
-                      static_cast<int64_t>(call.inputs.size()), static_cast<int64_t>(call.results.size())}};
+                      static_cast<int64_t>(call.inputs.size()), call.has_raised ? -1 : static_cast<int64_t>(call.results.size())}};
   }
 
   // The recorder's own trouble must never become the step's.
