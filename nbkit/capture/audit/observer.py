@@ -80,6 +80,7 @@ class AuditObserver(Observer):
             self.averages = self._averages(op_ids, ops)
             self.repeated_draws = self.optimizers.draws.ops(op_ids)
             self.passes = self.optimizers.passes.passes(op_ids)
+            self.closed = self.optimizers.checkpoints.closed(op_ids)
         return {}, {}
 
     def completed(self, frames: Frames, meta: Meta) -> tuple[Frames, Meta]:
@@ -102,7 +103,7 @@ class AuditObserver(Observer):
             ops=ops,
             tensors=tensors,
             modules=frames["modules"],
-            texts=line_texts(frames["lines"]),
+            texts=line_texts(frames["lines"]) | {one.source: one.text for one in self.closed},
             modes=self._modes(),
             skips=self.optimizers.skips,
             accumulations=added,
@@ -119,6 +120,7 @@ class AuditObserver(Observer):
             unset_statistics=self._unset(labels),
             repeated_draws=self.repeated_draws,
             passes=self.passes,
+            closed=self.closed,
             stale_casts=self._stale(labels),
             averages=self.averages,
             autocast_source=self.optimizers.stale.source,

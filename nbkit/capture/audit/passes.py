@@ -1,5 +1,6 @@
-"""Notes each backward pass while a recording runs, and whether its gradients are gone before an optimizer steps."""
+"""Notes each backward pass while a recording runs, whether an optimizer uses its gradients, and what closes its way."""
 
+import sys
 from collections.abc import Callable, Iterator
 from threading import get_ident
 from typing import Any
@@ -7,12 +8,14 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor
+from torch.utils.checkpoint import CheckpointFunction
 
 from nbkit.capture.audit.measures import measured_gradient
 from nbkit.capture.raw.patching import Patch
 from nbkit.capture.raw.recording import Recording
+from nbkit.capture.raw.source import code_text, location_text, user_location
 from nbkit.capture.replay.isolated import timed_isolated
-from nbkit.findings.training.facts import Pass
+from nbkit.findings.training.facts import Closed, Pass
 
 
 class Passes:
@@ -78,6 +81,39 @@ class Passes:
 
     def passes(self, op_ids: np.ndarray) -> list[Pass]:
         """Returns the passes with op_ids; `op_ids` holds one per row of recording.ops."""
+        return [one._replace(ops=span(op_ids[one.ops.start : one.ops.stop])) for one in self.noted]
+
+
+class Checkpoints:
+    """Holds, while installed, the calls of checkpoint(use_reentrant=True) with autograd on and no input that needs it.
+
+    To autograd the part is one function of its inputs: its parameters are none of them.
+    """
+
+    def __init__(self, recording: Recording) -> None:
+        self.recording = recording
+        self.noted: list[Closed] = []  # with rows of recording.ops
+        self.patch = Patch(CheckpointFunction, "apply")
+
+    def install(self) -> None:
+        patch, recording, noted = self.patch, self.recording, self.noted
+
+        def apply(*args: Any) -> Any:
+            is_open = any(isinstance(one, Tensor) and one.requires_grad for one in args)
+            if is_open or not torch.is_grad_enabled() or get_ident() != recording.main.ident:
+                return patch.before(*args)
+            place, row = user_location(sys._getframe(1)), recording.ops.row_count
+            try:
+                return patch.before(*args)
+            finally:
+                if place is not None:
+                    rows = range(row, recording.ops.row_count)
+                    noted.append(Closed(rows, location_text(place), code_text(place) or ""))
+
+        patch.install(apply)
+
+    def closed(self, op_ids: np.ndarray) -> list[Closed]:
+        """Returns the calls with op_ids; `op_ids` holds one per row of recording.ops."""
         return [one._replace(ops=span(op_ids[one.ops.start : one.ops.stop])) for one in self.noted]
 
 

@@ -13,7 +13,7 @@ from torch.optim import Optimizer
 from nbkit.capture.audit.clipping import Clips
 from nbkit.capture.audit.measures import measured_gradient
 from nbkit.capture.audit.models import AuditedModel, Held, Update, storage_of
-from nbkit.capture.audit.passes import Passes, span
+from nbkit.capture.audit.passes import Checkpoints, Passes, span
 from nbkit.capture.audit.stale_casts import StaleCasts
 from nbkit.capture.raw.recording import Recording
 from nbkit.capture.replay.isolated import timed_isolated
@@ -37,15 +37,18 @@ class OptimizerAudit:
         self.draws = RepeatedDraws(recording)
         self.stale = StaleCasts()
         self.passes = Passes(recording, self._tensors)
+        self.checkpoints = Checkpoints(recording)
         self.events = OptimizerEvents(self._isolated, self._met, self._skipped, self.clips.before_scaler_steps)
 
     def install(self) -> None:
         self.events.install()
         self.clips.install()
         self.passes.install()
+        self.checkpoints.install()
         self.draws.begin()
 
     def remove(self) -> None:
+        self.checkpoints.patch.remove()
         self.passes.remove()
         self.events.remove()
         self.clips.remove()

@@ -17,7 +17,8 @@ MOST_GROUPS = 100
 
 class Cut(NamedTuple):
     """Describes where the graph ends: `kind` is cut, choice (a comparison or an index, by which values with a graph of
-    their own are masked or weighed), data (read through .data), values (of Python) or no_grad.
+    their own are masked or weighed), data (read through .data), values (of Python), no_grad, or checkpoint: within one
+    of Audit.closed, the first of those on its line.
     """
 
     op_id: int
@@ -191,4 +192,12 @@ def find_cuts(audit: Audit, rows: pd.DataFrame) -> list[Cut | None]:
     cuts: dict[str, Cut | None] = {}
     for module, of in rows.groupby("module", sort=False):
         cuts[str(module)] = flow.cut(of["name"].tolist()) if len(cuts) < MOST_GROUPS else None
-    return [cuts[module] for module in rows["module"]]
+    return [_in_checkpoint(audit, cuts[module]) for module in rows["module"]]
+
+
+def _in_checkpoint(audit: Audit, cut: Cut | None) -> Cut | None:
+    """Returns a cut as that of the checkpoint around it, if there is one."""
+    around = next((one for one in audit.closed if cut is not None and cut.op_id in one.ops), None)
+    if around is None:
+        return cut
+    return Cut(next(one.ops.start for one in audit.closed if one.source == around.source), "checkpoint")

@@ -64,6 +64,14 @@ class Pass(NamedTuple):
     creates_graph: bool = False
 
 
+class Closed(NamedTuple):
+    """Describes a call of checkpoint(use_reentrant=True) of which no input requires a gradient: its ops, its line."""
+
+    ops: range
+    source: str
+    text: str
+
+
 class Average(NamedTuple):
     """Describes an average of a parameter in half precision, with the op that updates it.
 
@@ -138,6 +146,7 @@ class Audit:
     # Ops from one optimizer step to the next, at both of which torch's generator stood at the same place.
     repeated_draws: Sequence[range] = ()
     passes: Sequence[Pass] = ()
+    closed: Sequence[Closed] = ()
     # (model, name) of what was read as autocast had cast it before the last step, and the line of its block.
     stale_casts: Sequence[tuple[str, str]] = ()
     autocast_source: str | None = None

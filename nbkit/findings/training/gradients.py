@@ -13,6 +13,10 @@ from nbkit.findings.training.names import about, by_model, listed_names, plural
 # So many steps of the optimizer of a model without any gradient are worth a look.
 STEPS_OF_MODEL = 2
 NO_GRADIENT = "Keep the values in tensors that autograd follows up to the loss: no detach(), .data, numpy() or item()."
+REENTRANT = (
+    "Use checkpoint(..., use_reentrant=False), of transformers gradient_checkpointing_kwargs={'use_reentrant': False}; "
+    "or let its input require a gradient (enable_input_require_grads())."
+)
 UNUSED = (
     "If they are to be trained, let the loss depend on what they give; else freeze them with requires_grad_(False)."
 )
@@ -68,15 +72,21 @@ def _missing(audit: Audit, model: str, names: list[str], cut: Cut | None) -> Fin
         "data": f"the graph is cut where {op.rpartition('.')[0]} reads .data",
         "values": "the graph is cut where a tensor is made of plain values",
         "no_grad": "their module runs without autograd (torch.no_grad)",
+        "checkpoint": "they run in checkpoint(use_reentrant=True), of which no input requires a gradient,",
     }[cut.kind]
+    if cut.kind == "checkpoint":
+        source = next(one.source for one in audit.closed if cut.op_id in one.ops)
     finding = Finding(
         rule="no_gradient",
         severity="hint" if cut.kind in ("no_grad", "choice") else "warning",
         message=f"{listed}; {how}{at_line(audit, source)}",
-        advice=UNUSED if cut.kind in ("no_grad", "choice") else NO_GRADIENT,
+        advice={"no_grad": UNUSED, "choice": UNUSED, "checkpoint": REENTRANT}.get(cut.kind, NO_GRADIENT),
         **about(names),
     )
-    return counting(at_ops(finding, audit.ops, [cut.op_id], audit.texts), len(names))
+    found = counting(at_ops(finding, audit.ops, [cut.op_id], audit.texts), len(names))
+    if cut.kind != "checkpoint":
+        return found
+    return replace(found, op=None, module=None, source=source, source_text=audit.texts.get(source))
 
 
 def _never(audit: Audit, model: str, names: list[str]) -> Finding:
