@@ -121,6 +121,7 @@ class AuditObserver(Observer):
             repeated_draws=self.repeated_draws,
             passes=self.passes,
             closed=self.closed,
+            schedules=self.optimizers.schedules.schedules(),
             stale_casts=self._stale(labels),
             averages=self.averages,
             autocast_source=self.optimizers.stale.source,

@@ -1,6 +1,7 @@
 """Follows the optimizers of a recording: what gradients each of their steps met, and which a GradScaler skipped."""
 
 import gc
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 from weakref import ref
@@ -14,6 +15,7 @@ from nbkit.capture.audit.clipping import Clips
 from nbkit.capture.audit.measures import measured_gradient
 from nbkit.capture.audit.models import AuditedModel, Held, Update, storage_of
 from nbkit.capture.audit.passes import Checkpoints, Passes, span
+from nbkit.capture.audit.schedules import Schedules
 from nbkit.capture.audit.stale_casts import StaleCasts
 from nbkit.capture.raw.recording import Recording
 from nbkit.capture.replay.isolated import timed_isolated
@@ -33,11 +35,13 @@ class OptimizerAudit:
         self.idle_steps = 0  # those of which no parameter had a gradient
         self.stepped: dict[int, str] = {}  # types of optimizers, by id
         self.unheld: set[int] = set()  # ids of parameters that were stepped and were in no audited model then
+        self.times = Counter[int]()  # how often each stepped, or was skipped
         self.clips = Clips(recording, self._clippable)
         self.draws = RepeatedDraws(recording)
         self.stale = StaleCasts()
         self.passes = Passes(recording, self._tensors)
         self.checkpoints = Checkpoints(recording)
+        self.schedules = Schedules(lambda: len(self.passes.noted), self.times)
         self.events = OptimizerEvents(self._isolated, self._met, self._skipped, self.clips.before_scaler_steps)
 
     def install(self) -> None:
@@ -45,9 +49,11 @@ class OptimizerAudit:
         self.clips.install()
         self.passes.install()
         self.checkpoints.install()
+        self.schedules.install()
         self.draws.begin()
 
     def remove(self) -> None:
+        self.schedules.remove()
         self.checkpoints.patch.remove()
         self.passes.remove()
         self.events.remove()
@@ -76,6 +82,7 @@ class OptimizerAudit:
     def _note(self, optimizer: Any, is_done: bool, has_closure: bool) -> None:
         """Notes what this step met: the gradients that it uses, and those of others that were not seen yet."""
         self._know(optimizer)
+        self.times[id(optimizer)] += 1
         groups = groups_of(optimizer)
         self.clips.before_step(groups)
         used = [one.grad for group in getattr(optimizer, "param_groups", []) for one in group["params"]]

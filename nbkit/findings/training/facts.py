@@ -72,6 +72,16 @@ class Closed(NamedTuple):
     text: str
 
 
+class Schedule(NamedTuple):
+    """Describes a scheduler that stepped so many `times` at one go, after each of so many steps of its optimizer."""
+
+    type: str
+    optimizer: str
+    times: int
+    steps: int
+    source: str | None
+
+
 class Average(NamedTuple):
     """Describes an average of a parameter in half precision, with the op that updates it.
 
@@ -147,6 +157,7 @@ class Audit:
     repeated_draws: Sequence[range] = ()
     passes: Sequence[Pass] = ()
     closed: Sequence[Closed] = ()
+    schedules: Sequence[Schedule] = ()
     # (model, name) of what was read as autocast had cast it before the last step, and the line of its block.
     stale_casts: Sequence[tuple[str, str]] = ()
     autocast_source: str | None = None

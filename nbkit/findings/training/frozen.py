@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 
 from nbkit.findings.finding import Finding, at_ops, counting
-from nbkit.findings.training.facts import Audit, History
+from nbkit.findings.training.facts import Audit, History, at_line
 from nbkit.findings.training.names import about, by_model, listed_names, plural, some
 
 # The first step of a warm-up and the last of a schedule may have a rate of 0.
@@ -16,6 +16,7 @@ LATE = "Freeze before the optimizer is made and before the first step, and check
 RATE = (
     "Look at the schedule: integer division, epochs counted where it is stepped for each batch, too few steps in all."
 )
+ONCE = "Step it once for each step of the optimizer. Nothing, if its length counts these steps (of processes, samples)."
 STOPPED = (
     "Look what changed after that step: a branch that no longer runs, requires_grad, a compiled graph that is stale."
 )
@@ -86,6 +87,23 @@ def zero_rates(audit: Audit) -> list[Finding]:
             )
         )
     return findings
+
+
+def repeated_schedules(audit: Audit) -> list[Finding]:
+    """Returns findings of schedulers that step several times in a row for each step of their optimizer."""
+    return [
+        Finding(
+            rule="repeated_schedule",
+            severity="hint",
+            message=f"{one.type} takes {one.times} steps in a row for each step of {one.optimizer}"
+            f"{at_line(audit, one.source)}: its schedule is over after 1 / {one.times} of its length",
+            advice=ONCE,
+            count=one.steps,
+            source=one.source,
+        )
+        for one in audit.schedules
+        if one.times > 1
+    ]
 
 
 def _zeros_at_end(history: History) -> int:

@@ -8,7 +8,13 @@ from nbkit.findings.training.accumulation import accumulation_findings, summed_m
 from nbkit.findings.training.activations import dead_units
 from nbkit.findings.training.cleared import cleared_gradients, clippings
 from nbkit.findings.training.facts import Audit
-from nbkit.findings.training.frozen import frozen_in_optimizer, reset_parameters, stopped_gradients, zero_rates
+from nbkit.findings.training.frozen import (
+    frozen_in_optimizer,
+    repeated_schedules,
+    reset_parameters,
+    stopped_gradients,
+    zero_rates,
+)
 from nbkit.findings.training.gradients import (
     depth_gradients,
     missing_gradients,
@@ -55,6 +61,7 @@ RULES = (
     frozen_in_optimizer,
     stopped_gradients,
     zero_rates,
+    repeated_schedules,
     reset_parameters,
     parted_copies,
     kept_graphs,
