@@ -67,9 +67,10 @@ NAMES = {
     "greater_equal": "greaterequal greaterorequal ge",
     "triangle": "tril triu triltriu trilu",
     "dropout": "dropout nativedropout",
-    "constant": "fillconstant constant full zeros ones oneslike zeroslike fulllike fillanylike constantofshape",
+    "constant": "fillconstant constant scalartensor full zeros ones oneslike zeroslike fulllike fillanylike "
+    "constantofshape",
     "range": "arange range",
-    "cast": "cast castlike tocopy to type typeas",
+    "cast": "cast castlike tocopy convertelementtype to type typeas",
     "reshape": "reshape reshape2 reshapelike view unsafeview flatten flatten2 flattencontiguousrange unflatten squeeze "
     "squeeze2 unsqueeze unsqueeze2 expanddims",
     "permute": "t transpose transpose2 permute numpyt",
@@ -90,6 +91,16 @@ NAMES = {
 }
 # Their result holds the same numbers as what they read: between two ops that compute, they may stand or not.
 PASSING = frozenset({"cast", "reshape", "permute", "expand", "identity", "boxing"})
+# Each number that they give is one that they read, as large as one, or written down beside them: they round nothing.
+EXACT = PASSING - {"cast"} | frozenset(
+    "slice split concat pad where embedding one_hot constant range triangle maximum minimum relu negate abs sign clamp "
+    "clip hardtanh relu6 amax amin aminmax reducemax reducemin cummax cummin sort topk median gathernd gatherelements "
+    "index indexselect take takealongdim scatternd scatterelements slicescatter selectscatter indexcopy indexfill "
+    "maskedscatter flip reversesequence roll rot90 repeatinterleave diagonal diagembed asstrided unfold im2col stack "
+    "maxpool maxpool2dwithindices maxpool3dwithindices globalmaxpool adaptivemaxpool2d pixelshuffle pixelunshuffle "
+    "channelshuffle depthtospace spacetodepth upsamplenearest1d upsamplenearest2d upsamplenearest3d reshapecopy "
+    "newzeros newones newfull viewascomplex viewasreal real imag".split()
+)
 # Of two ops that stand in the same place, one may be spelled by another of these: 1 - x as x * -1 + 1.
 ARITHMETIC = frozenset({"add", "subtract", "multiply", "divide", "scale", "negate", "square", "power"})
 GRADIENT = " gradient"

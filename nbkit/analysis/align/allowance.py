@@ -9,7 +9,7 @@ norm's weight are off by 2.8 eps with 48 rows), and numbers of float16 are so sm
 only where roundings of what the steps read change the result by more.
 """
 
-from collections.abc import Callable, Container, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -51,10 +51,15 @@ class Local(NamedTuple):
     eps: float = 0.0
 
 
-def least_allowed(eps: float, read: int, steps: int, *, once: bool = True) -> float:
-    """Returns what is allowed an op in any case; `read` are the results that the right side reads or makes there.
+def roundings(side: Side, numbers: Iterable[int], eps: float) -> float:
+    """Returns how many roundings to `eps` some results are worth: moved numbers none, a finer dtype's a part of one."""
+    return sum((min(side.eps[one], eps) / eps) ** 2 for one in numbers if eps and side.may_round[one])
 
-    `steps` are the results that both sides make there; `once` says whether a narrow dtype rounds once at each.
+
+def least_allowed(eps: float, read: float, steps: float, *, once: bool = True) -> float:
+    """Returns what is allowed an op in any case; `read` are the numbers that the right side reads or rounds there.
+
+    `steps` are the roundings of both sides there; `once` says whether a narrow dtype rounds once at each.
     """
     if eps >= NARROW and once:
         return float(NARROW_LEEWAY * eps * max(steps, 1) ** 0.5)
@@ -95,7 +100,7 @@ def _of_steps(left: Side, right: Side, number: int, given: Mapping[int, Match]) 
             continue
         for one in steps:
             inner = side.execution.value(one)
-            if inner is None or not side.eps[one] or side.results[one].kind != "op" or side.is_passing[one]:
+            if inner is None or not side.eps[one] or not side.may_round[one]:
                 continue
             changed = recompute({one: rounded(inner, side.eps[one], one)}, [end]).get(end)
             if changed is not None:

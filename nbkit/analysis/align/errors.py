@@ -6,7 +6,7 @@ import numpy as np
 
 from nbkit.analysis.align.allowance import Local as Local
 from nbkit.analysis.align.allowance import given_value as given_value
-from nbkit.analysis.align.allowance import least_allowed, second_look
+from nbkit.analysis.align.allowance import least_allowed, roundings, second_look
 from nbkit.analysis.align.allowance import region_of as region_of
 from nbkit.analysis.align.matches import Match, Matches
 from nbkit.analysis.align.relations import Array, Relation, in_order, relative_error
@@ -152,10 +152,14 @@ class LocalErrors:
         left, right, match = self.left, self.right, given[number]
         most = max(left.coarsest, right.coarsest)
         eps = min(max([left.eps[match.left], *(right.eps[one] for one in region)]), most)
-        steps = sum(one == number or one not in given for one in region)
-        steps += sum(one not in lefts for one in region_of(left, match.left, lefts))
+        mine = [one for one in region_of(left, match.left, lefts) if one == match.left or one not in lefts]
+        inside = [one for one in region if one not in given]
+        read = tuple(one for one in region if one in given and one != number)
+        # What is compared was rounded on both sides, there or before.
+        operands = max(sum(right.eps[one] > 0 for one in read) + roundings(right, inside, eps), 2.0)
+        steps = max(roundings(left, mine, eps) + roundings(right, [*inside, number], eps), 2.0)
         once = "backward" not in (left.results[match.left].phase, right.results[number].phase)
-        allowed = least_allowed(eps, len(region) - 1, steps + 1, once=once)
+        allowed = least_allowed(eps, operands, steps, once=once)
         own, expected = right.execution.value(number), values_of(left, right, match.left, number)[0]
         assert expected is not None and match.relation is not None
         if own is not None and own.shape == value.shape and same_bits(value, own):
@@ -164,7 +168,6 @@ class LocalErrors:
             assert error is not None
         else:
             error = relative_error(*match.relation.views(expected, compared(left, right, match, value)))
-        read = tuple(one for one in region if one in given and one != number)
         return Local(value, error, allowed, read, eps if once else 0.0)
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from nbkit.analysis.align.matches import Match
-from nbkit.graphs.canonical_ops import ARITHMETIC, PASSING, UNINITIALISED, op_kind
+from nbkit.graphs.canonical_ops import ARITHMETIC, EXACT, PASSING, UNINITIALISED, op_kind
 from nbkit.numerics.blocks import BLOCK
 from nbkit.numerics.precision import precision_of
 from nbkit.trace.executions.execution import Array, Execution, Result
@@ -103,6 +103,16 @@ class Side:
     def is_passing(self) -> list[bool]:
         """Returns whether the result holds what its op reads: views, casts, copies."""
         return [does in PASSING and bool(result.sources) for does, result in zip(self.does, self.results, strict=True)]
+
+    @cached_property
+    def may_round(self) -> list[bool]:
+        """Returns whether an op may give inexact numbers: none that moves or picks those that it reads."""
+        return [
+            result.kind == "op"
+            and does not in EXACT
+            and (does != "cast" or any(self.eps[source] < self.eps[number] for source in result.sources))
+            for number, (does, result) in enumerate(zip(self.does, self.results, strict=True))
+        ]
 
     @cached_property
     def is_blank(self) -> list[bool]:

@@ -108,3 +108,32 @@ def test_kernels_of_the_backward_pass_may_add_up_in_their_dtype():
     both = nbkit.opalign(*pair, inputs=inputs(torch.bfloat16), backward=True)
     assert both.meta["first_divergence"] is None
     assert (both.alignment["phase"] == "backward").any()
+
+
+class Moved(nn.Module):
+    """A linear layer, and behind it steps that move numbers and round none; `factor` is of the first channel."""
+
+    def __init__(self, factor):
+        super().__init__()
+        self.linear, self.factor = nn.Linear(32, 4), factor
+
+    def forward(self, x):
+        y = self.linear(x)
+        if self.factor is None:
+            return y
+        first = (y[..., :1].transpose(0, 1).contiguous() * self.factor).transpose(0, 1)
+        return torch.cat([first, y[..., 1:2], y[..., 2:].flip(-1).flip(-1)], -1)
+
+
+@pytest.mark.parametrize(("dtype", "eps"), [(torch.bfloat16, 2.0**-7), (torch.float32, 16 * 2.0**-23)])
+def test_steps_that_round_nothing_allow_nothing(dtype, eps):
+    torch.manual_seed(0)
+    plain, moved = Moved(None).to(dtype), Moved(1.0).to(dtype)
+    moved.load_state_dict(plain.state_dict())
+    x = torch.randn(3, 20, 32).to(dtype)
+    y = plain(x).float()
+    # As 2-norms: twice what one rounding for each side is allowed, where eight steps stand between.
+    moved.factor = 1 + 2 * 2**0.5 * eps * (y.norm() / y[..., 0].norm()).item()
+    assert nbkit.opalign(plain, moved, inputs=(x,)).meta["first_divergence"] is not None
+    moved.factor = 1.0
+    assert nbkit.opalign(plain, moved, inputs=(x,)).meta["first_divergence"] is None
