@@ -7,16 +7,19 @@ import numpy as np
 
 from nbkit.analysis.align.align import Alignment
 from nbkit.analysis.align.allowance import NARROW, region_of
-from nbkit.analysis.align.errors import given_matches
+from nbkit.analysis.align.errors import given_matches, metrics_of
+from nbkit.analysis.align.kinds.arguments import differing_arguments
 from nbkit.analysis.align.matches import Match
 from nbkit.analysis.align.matching.by_value import same_of
 from nbkit.analysis.align.relations import relative_error
 from nbkit.analysis.align.side import Side
-from nbkit.divergence.arguments import Pairs, in_words, other_arguments
+from nbkit.divergence.arguments import Pairs, in_words
 from nbkit.units import count, general
 
 # In a narrow dtype a statistic of right results differs by up to so many eps: the largest element by half of one.
 NARROW_SAME = 4.0
+# Casting before a product, not after it, rounds more than once: an element is off by more than one ulp then.
+ONCE, ROUNDED, PRODUCTS = 1.0, 0.501, ("multiply", "divide", "scale")
 # A statistic has to differ by so many times as much as those of what an op reads, for its difference to begin there.
 STEP = 8.0
 
@@ -67,8 +70,9 @@ def statistics_error(left: Side, right: Side, match: Match) -> float:
 
 
 def doubts(alignment: Alignment) -> Iterator[str]:
-    """Yields a sentence for each set of arguments that differ, and for what is returned that could not be compared."""
+    """Yields a sentence for each set of arguments that differ, for casts, and for what is returned beside tensors."""
     yield from _other_arguments(alignment)
+    yield from _cast_before(alignment)
     yield from _other_returned(alignment)
 
 
@@ -119,9 +123,9 @@ def _other_arguments(alignment: Alignment) -> Iterator[str]:
     found: dict[str, list[Match]] = {}
     for match in sorted(alignment.matches.left_of.values(), key=lambda match: match.left):
         ours, theirs = left.results[match.left], right.results[match.right]
-        if ours.op != theirs.op or not (ours.arguments and theirs.arguments):
+        if not (ours.arguments and theirs.arguments):
             continue
-        others = other_arguments(ours.arguments, theirs.arguments)
+        others = differing_arguments(left, right, match.left, match.right)
         local = alignment.local.get(match.right)
         if others and ((local is not None and local.error > 0) or _has_other_numbers(others)):
             found.setdefault(f"{ours.op} has other arguments: {in_words(others)}", []).append(match)
@@ -130,6 +134,40 @@ def _other_arguments(alignment: Alignment) -> Iterator[str]:
         places = f"{words} ({left.results[matches[0].left].name}{_more(len(matches))})"
         size = f"; what it gives differs by {general(max(errors), 2)} for that" if max(errors, default=0.0) > 0 else ""
         yield f"{places}{size}."
+
+
+def _cast_before(alignment: Alignment) -> Iterator[str]:
+    """Yields where one side first multiplies what it has cast to a narrow dtype, and the other one casts the product.
+
+    Both read the same but for one rounding, and what they give differs by more than one.
+    """
+    sides = alignment.left, alignment.right
+    for match in sorted(alignment.matches.all, key=lambda match: match.left):
+        numbers = match.left, match.right
+        eps = [side.eps[number] for side, number in zip(sides, numbers, strict=True)]
+        does = {side.does[number] for side, number in zip(sides, numbers, strict=True)}
+        if max(eps) < NARROW or eps[0] == eps[1] or not does.issubset(PRODUCTS):
+            continue
+        read = _operands(alignment, match)
+        ulps = [float(found.get("max_ulp", np.inf)) for found in metrics_of(*sides, [match, *read])]
+        if len(ulps) < 3 or not ONCE < ulps[0] < np.inf or max(ulps[1:]) > ROUNDED:
+            continue
+        which = int(eps[1] > eps[0])
+        narrow, wide = (sides[one].results[numbers[one]] for one in (which, 1 - which))
+        yield (
+            f"The {('left', 'right')[1 - which]} side multiplies in {wide.dtype} and casts then, the "
+            f"{('left', 'right')[which]} one casts to {narrow.dtype} first: {narrow.name} is up to "
+            f"{general(ulps[0], 2)} ulp off, more than one rounding ({narrow.module or narrow.op})."
+        )
+        return
+
+
+def _operands(alignment: Alignment, match: Match) -> list[Match]:
+    """Returns the pairs that a pair of ops reads in the same places; none where one has no partner there."""
+    places = zip(alignment.left.results[match.left].sources, alignment.right.results[match.right].sources, strict=False)
+    pairs = {(one.left, one.right): one for one in alignment.matches.all}
+    read = [pairs.get(place) for place in places]
+    return [] if None in read else [one for one in read if one is not None]
 
 
 def _more(places: int) -> str:

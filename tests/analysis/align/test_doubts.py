@@ -158,3 +158,56 @@ def test_a_row_that_is_not_read_is_named():
     right.load_state_dict({"weight": left.weight + torch.eye(9)[8][:, None]})
     both = nbkit.opalign(left, right, inputs=(torch.arange(8),))
     assert "No output differs" in said(both) and "weight has other values, which changed nothing" in said(both)
+
+
+class Normed(nn.Module):
+    """An RMS norm as Gemma's, then a layer; `late` casts last, as Gemma does, else before it multiplies."""
+
+    def __init__(self, late, axis=-1):
+        super().__init__()
+        self.linear, self.weight = nn.Linear(96, 8), nn.Parameter(torch.randn(96) * 0.3)
+        self.late, self.axis = late, axis
+
+    def forward(self, x):
+        y = x.float()
+        y = y * torch.rsqrt(y.square().mean(self.axis, keepdim=True) + 1e-6)
+        if self.late:
+            return self.linear((y * (1 + self.weight.float())).to(x.dtype))
+        return self.linear(y.to(x.dtype) * (1 + self.weight))
+
+
+def normed(dtype, *forms):
+    torch.manual_seed(4)
+    models = [Normed(*form).to(dtype) for form in forms]
+    models[1].load_state_dict(models[0].state_dict())
+    return nbkit.opalign(*models, inputs=((torch.randn(4, 16, 96) * 3).to(dtype),))
+
+
+@pytest.mark.parametrize(("early", "wide", "narrow"), [("right", (True,), (False,)), ("left", (False,), (True,))])
+def test_a_cast_before_a_product_rounds_more_than_once(early, wide, narrow):
+    both, late = normed(torch.bfloat16, wide, narrow), {"left": "right", "right": "left"}[early]
+    what = f"The {late} side multiplies in float32 and casts then, the {early} one casts to bfloat16 first: mul_1 is up"
+    assert both.meta["doubts"][0].startswith(what)
+    assert both.meta["doubts"][0].endswith(" ulp off, more than one rounding (aten.mul.Tensor).")
+
+
+@pytest.mark.parametrize(("dtype", "late"), [(torch.bfloat16, True), (torch.bfloat16, False), (torch.float32, False)])
+def test_a_cast_in_the_same_place_and_an_axis_counted_from_the_end_are_the_same(dtype, late):
+    assert normed(dtype, (late, -1), (late, 2)).meta["doubts"] == []
+
+
+def test_one_rounding_less_in_a_fused_norm_is_the_same():
+    class Fused(Normed):
+        def forward(self, x):
+            return self.linear(functional.rms_norm(x, (96,), self.weight, 1e-6))
+
+    class InSteps(Normed):
+        def forward(self, x):
+            y = x.float()
+            return self.linear(self.weight * (y * torch.rsqrt(y.square().mean(-1, keepdim=True) + 1e-6)).to(x.dtype))
+
+    torch.manual_seed(4)
+    left, right = Fused(True).bfloat16(), InSteps(True).bfloat16()
+    right.load_state_dict(left.state_dict())
+    both = nbkit.opalign(left, right, inputs=((torch.randn(4, 16, 96) * 3).bfloat16(),))
+    assert (both.meta["first_divergence"], both.meta["doubts"]) == (None, [])

@@ -16,7 +16,7 @@ from nbkit.analysis.align.matches import Match
 from nbkit.analysis.align.region import Array, Kind
 from nbkit.analysis.align.rerun import explained, other_operands
 from nbkit.analysis.align.side import Side
-from nbkit.divergence.arguments import in_words, other_arguments
+from nbkit.divergence.arguments import Pairs, in_words, other_arguments
 
 ROOTS = ("sqrt", "rsqrt", "power")
 SCALING = ("multiply", "divide", "matmul", "scale")
@@ -73,18 +73,13 @@ def other_number(alignment: Alignment, event: Event) -> Kind | None:
 def _argument(alignment: Alignment, first: int, second: int, types: tuple[type, ...]) -> Kind | None:
     """Returns the kind of the one argument in which two calls of an op differ, if its values are of some types."""
     left, right = alignment.left, alignment.right
-    ours, theirs = left.results[first], right.results[second]
-    others = other_arguments(ours.arguments, theirs.arguments) if ours.op == theirs.op else {}
-    does = left.does[first]
+    ours, others, does = left.results[first], differing_arguments(left, right, first, second), left.does[first]
     if does in SLICING and len(others) > 1:
         return Kind("argument", f"Of {ours.op} {in_words(others)}.", 0.0)
     if len(others) != 1:
         return None
     (name, values), *_ = others.items()
     if name in OF_FORM or not all(isinstance(value, types) for value in values):
-        return None
-    rank = len(left.results[ours.sources[0]].shape) if ours.sources else 0
-    if name in AXES and _axes(values[0], rank) == _axes(values[1], rank):
         return None
     ends = f"{_text(values[0])} on the left, {_text(values[1])} on the right."
     if name == "other" and does == "add" and _is_before_root(left, first):
@@ -95,6 +90,16 @@ def _argument(alignment: Alignment, first: int, second: int, types: tuple[type, 
         return Kind("scale", f"The number by which {ours.op} scales is {ends}", 0.0)
     kind = "epsilon" if name in EPSILONS else "scale" if name in SCALES else "argument"
     return Kind(kind, f"The argument {name} of {ours.op} is {ends}", 0.0)
+
+
+def differing_arguments(left: Side, right: Side, first: int, second: int) -> Pairs:
+    """Returns the arguments in which two calls of one op differ; axes are the same from whichever end they count."""
+    ours, theirs = left.results[first], right.results[second]
+    others = other_arguments(ours.arguments, theirs.arguments) if ours.op == theirs.op else {}
+    rank = len(left.results[ours.sources[0]].shape) if ours.sources else 0
+    return {
+        name: pair for name, pair in others.items() if name not in AXES or _axes(pair[0], rank) != _axes(pair[1], rank)
+    }
 
 
 def _axes(value: Any, rank: int) -> list[Any]:
