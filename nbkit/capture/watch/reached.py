@@ -19,23 +19,30 @@ OF_NUMPY = (np.random.Generator, np.random.RandomState, np.random.BitGenerator)
 GENERATORS = (torch.Generator, *OF_NUMPY, random.Random)
 # A longer container is data; so many objects are looked at.
 MOST_ITEMS, MOST_OBJECTS = 10_000, 100_000
-ENDS = (str, bytes, int, float, complex, type(None), Tensor, np.ndarray, CodeType, FrameType, random.SystemRandom)
+UNSEEN = f"what lies behind the first {MOST_OBJECTS:,} objects that it reaches, such as generators of random numbers,"
+ENDS = (str, bytes, int, float, complex, type(None), Tensor, np.ndarray, FrameType, random.SystemRandom)
 LIBRARIES = tuple({sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")})
+# What code mentions that reads a queue, also through `iter(items.get, None)`, and that writes to one.
+READS, WRITES = {"get", "get_nowait"}, {"put", "put_nowait"}
 Named = tuple[str, Any]  # "" for what has no name
 
 
 @dataclass
 class Reached:
-    """Holds the generators, and in words the iterators, queues and files that have a name or are an attribute."""
+    """Holds the generators, and in words the iterators, queues and files that have a name or are an attribute.
+
+    Not queues that the code of the step only writes to. `is_whole`: it was looked at all that the step reaches.
+    """
 
     generators: list[Any] = field(default_factory=list)
     one_way: list[str] = field(default_factory=list)
     queues: list[str] = field(default_factory=list)
+    is_whole: bool = True
 
 
 def reached(names: Mapping[str, Any]) -> Reached:
     """Returns what is reached from the values of those names: in containers, attributes, closures, other functions."""
-    found, met = Reached(), dict[int, Any]()
+    found, met, words = Reached(), dict[int, Any](), set[str]()
     waiting: list[Named] = [*names.items()]
     while waiting and len(met) < MOST_OBJECTS:
         name, value = waiting.pop()
@@ -45,9 +52,15 @@ def reached(names: Mapping[str, Any]) -> Reached:
         if isinstance(value, GENERATORS):
             found.generators.append(value)
             continue
+        if isinstance(value, CodeType):
+            words.update(_words(value))
+            continue
         if (kind := _kind(value)) is not None and name:
             (found.queues if kind == "queue" else found.one_way).append(f"the {kind} `{name}`")
         waiting += _inside(value)
+    found.is_whole = not waiting
+    if words & WRITES and not words & READS:
+        found.queues.clear()
     return found
 
 
@@ -62,8 +75,9 @@ def _kind(value: Any) -> str | None:
 
 def _inside(value: Any) -> Iterable[Named]:
     if isinstance(value, FunctionType):
-        named = {} if _is_library(value.__globals__) else mentioned(value.__code__, value.__globals__)
-        cells = zip(value.__code__.co_freevars, value.__closure__ or (), strict=True)
+        code = value.__code__
+        named = {} if _is_library(value.__globals__) else {**mentioned(code, value.__globals__), "": code}
+        cells = zip(code.co_freevars, value.__closure__ or (), strict=True)
         named |= {word: item for word, cell in cells for item in gc.get_referents(cell)}  # none of an empty one
         return [*named.items(), ("", value.__defaults__), ("", value.__kwdefaults__), ("", value.__dict__)]
     if isinstance(value, ModuleType) or (isinstance(value, type) and _is_of_library(value)):

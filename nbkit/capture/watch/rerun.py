@@ -19,6 +19,7 @@ from nbkit.capture.profiler.optime import optime
 from nbkit.capture.recorder.recorder import Recorder
 from nbkit.capture.watch.inputs import InputsObserver
 from nbkit.capture.watch.keeper import FEWEST_CALLS, TOO_LARGE, Call, Keeper, Segment
+from nbkit.capture.watch.reached import UNSEEN
 from nbkit.capture.watch.state import State, TooLargeError
 from nbkit.capture.watch.watch import Row, StepWatch
 from nbkit.findings.finding import wrong
@@ -201,7 +202,8 @@ class Rerun:
             if not what or (loss is not None and isfinite(loss)) or before["error"] is not None:
                 return None
             losses = ""
-        return ANOTHER_RUN.format(what=what or UNKNOWN.format(number=number), losses=losses, number=number)
+        unknown = UNKNOWN.format(number=number) if self.keeper.reached.is_whole else UNSEEN
+        return ANOTHER_RUN.format(what=what or unknown, losses=losses, number=number)
 
     def _first(self, first: Segment, calls: Sequence[Call]) -> None:
         names = [call for call in calls if not call.is_further]

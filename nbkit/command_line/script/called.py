@@ -37,8 +37,8 @@ class StepCall:
                 yield value
 
     def mentioned(self) -> dict[str, Any]:
-        """Returns the values of the names that its code mentions."""
-        return mentioned(self.code, {**self.module, **self.values})
+        """Returns the values of the names that its code mentions, and the code itself, without a name."""
+        return {**mentioned(self.code, {**self.module, **self.values}), "": self.code}
 
     def run(self) -> None:
         """Runs it again. Raises OptionError if it cannot be; what the step itself raises passes through."""

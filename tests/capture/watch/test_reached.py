@@ -49,3 +49,23 @@ def test_only_what_code_mentions_is_reached():
         return [SHARED for _ in range(2)]
 
     assert [*mentioned(step.__code__, globals())] == ["SHARED"]
+
+
+def test_a_queue_that_code_only_writes_to_is_none_of_those_that_are_read():
+    items = queue.Queue()
+
+    def writes():
+        items.put(1)
+
+    def reads():
+        items.put(next(iter(items.get, None)))
+
+    assert reached({"": writes}).queues == [] and reached({"": reads}).queues == ["the queue `items`"]
+    assert reached({"items": items}).queues == ["the queue `items`"]  # unknown
+
+
+def test_a_search_that_is_not_brought_to_its_end_says_so(monkeypatch):
+    held = [Holder(rng=random.Random(1)) for _ in range(10)]
+    assert reached({"held": held}).is_whole
+    monkeypatch.setattr("nbkit.capture.watch.reached.MOST_OBJECTS", 5)
+    assert not reached({"held": held}).is_whole

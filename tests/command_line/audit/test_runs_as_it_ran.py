@@ -213,6 +213,19 @@ def test_a_step_that_waits_for_a_queue_is_not_run_again(audit):
     assert out.startswith("No step was run again: the step reads the queue `items`, which could not be put back.")
 
 
+def test_a_step_that_writes_to_a_queue_alone_is_run_again(audit):
+    made, drawn = "import queue\nitems = queue.Queue()", "items.put(1) or torch.ones(4, 8)"
+    names, out = audit(TRAIN.format(made=made, drawn=drawn, parameters="", arguments=""))
+    assert len(names["drawn"]) > 4 and "No step was run again" not in out
+
+
+def test_what_was_not_looked_at_is_said_of_a_step_that_is_another_one(audit, monkeypatch):
+    monkeypatch.setattr("nbkit.capture.watch.reached.MOST_OBJECTS", 3)
+    made, drawn = "data = [[[np.random.default_rng(0)]]]", "torch.ones(4, 8) * data[0][0][0].random()"
+    _, out = audit(TRAIN.format(made=made, drawn=drawn, parameters="", arguments=""))
+    assert out.startswith("This is another run: what lies behind the first 100,000 objects that it reaches, such as ")
+
+
 OVERFLOW = """\
 import torch
 torch.manual_seed(0)

@@ -27,6 +27,11 @@ class KeptState:
         self.others: list[tuple[Any, Any]] = []
         self.thread = ThreadState()
         self.reached = reached({"": step, "state": state})
+        if self.reached.queues:
+            raise OptionError(
+                f"the step reads {' and '.join(self.reached.queues)}, which could not be put back: the next trial "
+                "would wait for an item; read what it needs before, into a list."
+            )
         held: list[Any] = [*self.reached.generators]
         for value in _flat(state):
             if isinstance(value, GENERATORS):  # reached already

@@ -12,6 +12,7 @@ import pandas as pd
 from nbkit import units
 from nbkit.capture.operators.bisect.chosen import Key, in_call_numbers
 from nbkit.capture.operators.bisect.kept_state import KeptState
+from nbkit.capture.watch.reached import UNSEEN
 from nbkit.errors import NbkitError, first_line
 from nbkit.schema import TRIALS
 
@@ -72,7 +73,8 @@ class Trials:
 
     def not_put_back(self) -> str:
         """Returns the sentence on what each trial found otherwise; empty if nothing is known, and of one trial."""
-        what = [*self.state.thread.missing, *self.state.reached.one_way, *self.state.reached.queues]
+        reached = self.state.reached
+        what = [*self.state.thread.missing, *reached.one_way, *([] if reached.is_whole else [UNSEEN])]
         is_said = what and len(self.rows) > 1
         return f"Each trial is another run: {' and '.join(what)} could not be put back. " if is_said else ""
 

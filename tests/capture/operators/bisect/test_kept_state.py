@@ -1,5 +1,6 @@
 """Puts back all that a step changes: values, gradients, optimizer state, random numbers, other objects."""
 
+import queue
 import random
 
 import numpy as np
@@ -66,3 +67,10 @@ def test_tensors_generators_and_other_objects_are_put_back():
 def test_what_cannot_be_put_back_is_refused(state, message):
     with pytest.raises(OptionError, match=message):
         KeptState(state)
+
+
+def test_a_step_that_reads_a_queue_is_refused_before_it_runs():
+    items = queue.Queue()
+    with pytest.raises(OptionError, match="^the step reads the queue `items`, which could not be put back: the next"):
+        KeptState([], lambda: items.get())
+    KeptState([], lambda: items.put(1))
