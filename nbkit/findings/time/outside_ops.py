@@ -20,6 +20,7 @@ LOAD_EARLIER = (
 # A step of which so much passes without an op is not told by its ops; a machine with other work pauses for less.
 LEAST_SILENCE, LONG_SILENCE_US = 0.5, 20_000.0
 OTHER_CODE = "Profile that code by itself; compute on whole batches, or outside the step."
+SILENT = f"{OTHER_CODE} Of a single run it may be a pause of a machine with other work: repeats=5 tells."
 
 
 def data_loading(step: TimedStep) -> list[Finding]:
@@ -90,7 +91,7 @@ def silence(step: TimedStep) -> list[Finding]:
     longest = int(after[owners == row][gap_us[owners == row].argmax()])
     where = f"{step.names[row]}.forward()" if is_module else _before(step, longest)
     message = f"{step.share(time_us[row]) if step.is_slowed else times} no op ran: {where}"
-    finding = step.finding(Finding("no_op_ran", "hint", message, OTHER_CODE, effect_us=time_us[row]), [row])
+    finding = step.finding(Finding("no_op_ran", "hint", message, SILENT, effect_us=time_us[row]), [row])
     if not is_module:
         return [finding]
     line = step.forwards.get((str(step.ops["model"].iloc[row]), str(step.ops["module"].iloc[row])), (None, None))

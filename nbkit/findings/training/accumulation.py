@@ -25,7 +25,7 @@ MEAN = 1  # of torch's reductions, and the one that a loss has where its argumen
 SCALING = ("aten.mul_", "aten.div_", "aten._foreach_mul_", "aten._foreach_div_")
 SUMMED = (
     "If the passes are parts of one batch, divide each loss by their number before backward(); if the sum is meant, "
-    "this is as it should be."
+    "or the learning rate is divided in its place, this is as it should be."
 )
 
 

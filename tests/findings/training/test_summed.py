@@ -25,6 +25,8 @@ def audited(loss, after=lambda model: None, passes=4, steps=2, **backward):
             after(model)
             optimizer.step()
     findings = trace.findings[trace.findings["rule"].isin(RULES)]
+    said = findings["advice"][findings["rule"] == "summed_means"]
+    assert said.str.contains("or the learning rate is divided in its place, this is as it should be.").all()
     return list(zip(findings["rule"], findings["severity"], findings["message"], strict=True)), model.weight.grad
 
 
