@@ -13,6 +13,7 @@ from nbkit.analysis.structure.module_repeats import folded_path, module_repeats
 from nbkit.errors import OptionError
 from nbkit.schema import MODULE_COSTS, OPS, table
 from nbkit.trace.checks import checked_trace
+from nbkit.trace.once import once_per_view
 from nbkit.trace.trace import Trace
 
 COST_TREE = table(
@@ -57,6 +58,7 @@ class _Key(NamedTuple):
         return [*above, self] if self.op else above
 
 
+@once_per_view
 def cost_tree(trace: Trace, *, fold: bool = True) -> pd.DataFrame:
     """Returns a frame of COST_TREE of an opcost trace: what each model, module and op costs with all that it holds.
 
@@ -77,12 +79,14 @@ def _totals(costs: pd.DataFrame, repeats: Repeats) -> dict[_Key, npt.NDArray[np.
     groups = costs.assign(calls=1.0).groupby(["model", "module", "phase", "op"], dropna=False, sort=False)
     sums = groups[[*NAMES]].sum()
     totals: dict[_Key, npt.NDArray[np.float64]] = {}
+    holders: dict[Any, list[_Key]] = {}  # of the ops of a module, and of a phase outside: the rows that hold them
     for (model, module, phase, op), amount in zip(sums.index, sums.to_numpy(np.float64), strict=True):
-        if isinstance(module, str):
-            key = _Key(model, _parts(model, module, repeats), op)
-        else:
-            key = _Key(None, (OUTSIDE.get(phase, OTHER),), op)
-        for row in key.lineage():
+        is_inside = isinstance(module, str)
+        place = (model, module) if is_inside else phase
+        if place not in holders:
+            path = _parts(model, module, repeats) if is_inside else (OUTSIDE.get(phase, OTHER),)
+            holders[place] = _Key(model if is_inside else None, path).lineage()
+        for row in (*holders[place], holders[place][-1]._replace(op=op)):
             totals[row] = totals.get(row, 0.0) + amount
     return totals
 

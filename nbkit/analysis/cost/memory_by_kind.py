@@ -60,9 +60,11 @@ def _of_allocations(ids: pd.Series, values: pd.Series) -> pd.Series:
 
 
 def _sums(memory: pd.DataFrame, kinds: pd.Series, known: Iterable[str]) -> pd.DataFrame:
-    names = [kind for kind in known if (kinds == kind).any()]
-    deltas = pd.DataFrame({name: memory["delta_bytes"].where((kinds == name).to_numpy(bool), 0) for name in names})
-    sums = deltas.groupby(memory["device"], sort=False).cumsum() if names else deltas
+    names = [*known]
+    codes, changes = pd.Categorical(kinds, names).codes, memory["delta_bytes"].to_numpy()
+    used = np.unique(codes[codes >= 0]).tolist()
+    deltas = pd.DataFrame({names[code]: np.where(codes == code, changes, 0) for code in used}, memory.index)
+    sums = deltas.groupby(memory["device"], sort=False).cumsum() if used else deltas
     return memory[["device", "op_id", "allocated_bytes"]].join(sums.astype("int64"))
 
 

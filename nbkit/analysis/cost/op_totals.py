@@ -6,6 +6,7 @@ import pandas as pd
 
 from nbkit.errors import OptionError
 from nbkit.schema import COSTS, MODULE_COSTS, SAVED
+from nbkit.trace.once import once_per_view
 from nbkit.trace.trace import Trace
 
 SUMS = ("flops", "forward_flops", "backward_flops", "moved_bytes", "saved_bytes", "params", "time_us")
@@ -35,6 +36,7 @@ def costs_of(trace: Trace) -> pd.DataFrame:
     return COSTS.check(trace.frames["costs"])
 
 
+@once_per_view
 def op_totals(trace: Trace) -> pd.DataFrame:
     """Returns a row per row of `costs`: op_id, op, model, module, phase, dtype, SUMS and elementwise_flops.
 
@@ -58,11 +60,11 @@ def op_totals(trace: Trace) -> pd.DataFrame:
 
 
 def _saved(costs: pd.DataFrame, saved: pd.DataFrame) -> Floats:
-    known = saved.dropna(subset=["saver_op_id"])
-    by_op = known.groupby(known["saver_op_id"].astype("int64"))["new_bytes"].sum()
-    values: Floats = costs["op_id"].map(by_op).fillna(0.0).to_numpy(np.float64)
+    known = saved[saved["saver_op_id"].notna()]
+    ids = costs["op_id"].to_numpy()
+    by_op = np.bincount(known["saver_op_id"].to_numpy(np.int64), known["new_bytes"], ids.max(initial=-1) + 1)
     # A call may have several rows, of which the first one has what it saves.
-    return np.where(costs["op_id"].duplicated().to_numpy(bool), 0.0, values)
+    return np.where(costs["op_id"].duplicated().to_numpy(bool), 0.0, by_op[ids])
 
 
 def _parameters(costs: pd.DataFrame, modules: pd.DataFrame) -> Floats:
@@ -72,12 +74,12 @@ def _parameters(costs: pd.DataFrame, modules: pd.DataFrame) -> Floats:
         parent = (model, module.rpartition(".")[0])
         if module and parent in own:
             own[parent] -= count
-    inside = costs[costs["module"].notna()]
-    # What moves data comes first, then in call order.
-    moves = (inside["read_bytes"] + inside["written_bytes"]) > 0
-    first = inside.loc[[*inside.index[moves], *inside.index[~moves]], ["model", "module"]].drop_duplicates()
+    places = [*zip(*(costs[name].to_numpy(dtype=object) for name in ("model", "module")), strict=True)]
+    is_still = (costs["read_bytes"] + costs["written_bytes"]).to_numpy() == 0
     values = np.zeros(len(costs))
-    for row, model, module in first.itertuples(name=None):
-        # Modules that share a parameter have it once, in their parent alone.
-        values[row] = max(own.get((model, module), 0), 0)
+    # What moves data comes first, then in call order.
+    for row in np.argsort(is_still, kind="stable").tolist():
+        if (count := own.pop(places[row], None)) is not None:
+            # Modules that share a parameter have it once, in their parent alone.
+            values[row] = max(count, 0)
     return values

@@ -81,8 +81,11 @@ def held_at_peak(memory: pd.DataFrame, ops: pd.DataFrame, by: list[str] = OWNERS
 
 def _allocated(memory: pd.DataFrame) -> npt.NDArray[np.int64]:
     """Returns bytes on the device after each event."""
-    summed = MEMORY.check(memory).groupby("device", sort=False, dropna=False)["delta_bytes"].cumsum()
-    return memory["allocated_bytes"].fillna(summed.astype("Int64")).to_numpy(np.int64)
+    allocated = MEMORY.check(memory)["allocated_bytes"]
+    if allocated.isna().any():
+        summed = memory.groupby("device", sort=False, dropna=False)["delta_bytes"].cumsum()
+        allocated = allocated.fillna(summed.astype("Int64"))
+    return allocated.to_numpy(np.int64)
 
 
 def _devices(memory: pd.DataFrame) -> list[str]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from nbkit import units
 from nbkit.schema import OPS
 from nbkit.schema.findings import SEVERITIES
+from nbkit.trace.once import once_per_view, one_view
 from nbkit.trace.trace import Trace
 from nbkit.views.brief.entry import LONGEST, Entry, entries, has_steps
 from nbkit.views.brief.looks import JUDGES, LOOKS, Look, seen_values
@@ -21,7 +22,6 @@ from nbkit.views.statements.step import step_words
 from nbkit.views.statements.time import time_words
 from nbkit.views.summary.facts import facts
 from nbkit.views.summary.names import shown
-from nbkit.views.summary.once import once_per_view, one_view
 
 OTHER_THREADS = "whose ops are not recorded"  # as capture/step/other_threads.py counts them
 LATER_STEPS = (

@@ -8,8 +8,9 @@ import pandas as pd
 from nbkit import units
 from nbkit.analysis.cost.cost_tree import cost_tree
 from nbkit.analysis.cost.op_totals import costs_of, has_whole_costs, op_totals
-from nbkit.analysis.time.memory import live_at_peak, memory_peaks
+from nbkit.analysis.time.memory import live_rows, memory_peaks
 from nbkit.schema import MEMORY, SAVED, STORAGES
+from nbkit.trace.once import once_per_view
 from nbkit.trace.trace import Trace
 from nbkit.views.sections.section import Column, Section, and_more, columns, module_names
 from nbkit.views.sections.writers import to_html, without_middle
@@ -115,10 +116,12 @@ def _totals(trace: Trace, totals: pd.DataFrame, is_timed: bool) -> Section:
     return _section("Cost of the step", [*TOTALS, *kinds, *MOVED], values, times, caption)
 
 
+@once_per_view
 def _peak(trace: Trace) -> Section:
     memory, storages = MEMORY.check(trace.frames["memory"]), STORAGES.check(trace.frames["storages"])
-    held = live_at_peak(memory, trace.ops).merge(storages[["allocation_id", "kind"]], on="allocation_id")
-    sums = held.groupby(["device", "kind"])["size_bytes"].sum().sort_values(ascending=False)
+    held = memory.loc[live_rows(memory)[0], ["device", "allocation_id", "delta_bytes"]]
+    kinds = held["allocation_id"].astype("int64").map(storages.set_index("allocation_id")["kind"])
+    sums = held.groupby(["device", kinds])["delta_bytes"].sum().sort_values(ascending=False)
     peaks = memory_peaks(memory).set_index("device")["peak_bytes"]
     rows = [
         [*place, int(size), size / peaks[place[0]]] for place, size in zip([*sums.index], sums, strict=True) if size

@@ -6,6 +6,7 @@ from functools import partial, wraps
 from typing import Any, TypeVar
 from weakref import WeakKeyDictionary, ref
 
+from nbkit.trace.once import one_view
 from nbkit.trace.trace import Trace
 from nbkit.views.brief.brief import brief_of
 from nbkit.views.brief.next_steps import in_session
@@ -15,7 +16,6 @@ from nbkit.views.host.outputs import end_with_cell
 from nbkit.views.static_html.static_table import static_table
 from nbkit.views.static_html.text import summary
 from nbkit.views.static_html.view import view_of
-from nbkit.views.summary.once import one_view
 
 __all__ = ["in_marimo", "mimebundle", "shower", "summary"]
 Shown = TypeVar("Shown")

@@ -1,12 +1,12 @@
 """The text of a trace, for a terminal, a log or a screen reader: its brief, its figures, its tables."""
 
+from nbkit.trace.once import one_view
 from nbkit.trace.trace import Trace
 from nbkit.views.brief.brief import brief_of
 from nbkit.views.brief.text import brief_lines
 from nbkit.views.sections.writers import text_width, to_text
 from nbkit.views.static_html.view import view_of
 from nbkit.views.summary.facts import facts
-from nbkit.views.summary.once import one_view
 
 ROWS = 5
 

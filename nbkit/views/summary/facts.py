@@ -13,10 +13,10 @@ from nbkit.analysis.time.times import self_by_phase
 from nbkit.errors import nbkit_failed, please_report
 from nbkit.findings.steps.anomalies import LOSS_NOT_FINITE
 from nbkit.schema import MODULES, OPS
+from nbkit.trace.once import once_per_view
 from nbkit.trace.trace import Trace
 from nbkit.views.summary.counting import counted_ops, is_timeline, phases_us
 from nbkit.views.summary.names import shown
-from nbkit.views.summary.once import once_per_view
 
 # What the rows of each level are, one and several, in the order in which they are told.
 LEVEL_NOUNS = {

@@ -1,7 +1,7 @@
 """What is known of a trace is computed once while one view is made, and anew for the next."""
 
 import nbkit
-from nbkit.views.summary.once import once_per_view, one_view
+from nbkit.trace.once import once_per_view, one_view
 
 
 def test_each_trace_is_asked_once_inside_a_view():

@@ -4,13 +4,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import wraps
-from typing import Any, TypeVar
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from nbkit.trace.trace import Trace
 
-Said = TypeVar("Said")
-# By function and trace; with the trace, so that no other one takes its id.
-_KNOWN: ContextVar[dict[tuple[Any, int], tuple[Trace, Any]] | None] = ContextVar("known", default=None)
+Asked, Said = ParamSpec("Asked"), TypeVar("Said")
+# By function, trace and options; with the trace, so that no other one takes its id.
+_KNOWN: ContextVar[dict[tuple[Any, ...], tuple[Trace, Any]] | None] = ContextVar("known", default=None)
 
 
 @contextmanager
@@ -26,17 +26,17 @@ def one_view() -> Iterator[None]:
         _KNOWN.reset(token)
 
 
-def once_per_view(compute: Callable[[Trace], Said]) -> Callable[[Trace], Said]:
+def once_per_view(compute: Callable[Concatenate[Trace, Asked], Said]) -> Callable[Concatenate[Trace, Asked], Said]:
     """Returns the function with its result kept inside one_view(); nobody may change what it returns."""
 
     @wraps(compute)
-    def kept(trace: Trace) -> Said:
+    def kept(trace: Trace, *args: Asked.args, **kwargs: Asked.kwargs) -> Said:
         known = _KNOWN.get()
         if known is None:
-            return compute(trace)
-        key = compute, id(trace)
+            return compute(trace, *args, **kwargs)
+        key = compute, id(trace), args, *kwargs.items()
         if key not in known:
-            known[key] = trace, compute(trace)
+            known[key] = trace, compute(trace, *args, **kwargs)
         said: Said = known[key][1]
         return said
 
