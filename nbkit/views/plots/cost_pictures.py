@@ -4,9 +4,11 @@ import re
 from typing import TYPE_CHECKING
 
 from nbkit.analysis.cost.op_totals import has_whole_costs
+from nbkit.trace.once import once_per_view
 from nbkit.trace.trace import Trace
 from nbkit.views.plots.cost import draw_cost
-from nbkit.views.plots.memory import draw_memory
+from nbkit.views.plots.memory_by_kind import STATIC_BUCKETS, memory_by_kind_picture
+from nbkit.views.plots.picture.areas_svg import areas_svg
 from nbkit.views.static_html.figure_svg import figure_svg
 
 if TYPE_CHECKING:
@@ -18,11 +20,13 @@ _PATH, _TOO_FINE = re.compile(r' d="[^"]*"'), re.compile(r"(\d\.\d)\d+")
 _NAMESPACE = re.compile(r' xmlns(:xlink)?="[^"]*"')
 
 
+@once_per_view
 def memory_picture(trace: Trace) -> str:
     """Returns the memory of the step over its ops; empty where it is not known, or for a part of the step alone."""
     if not trace.complete or not len(trace.frames.get("memory", ())):
         return ""
-    return _figure(draw_memory(trace), "cost-memory-")
+    picture = memory_by_kind_picture(trace, STATIC_BUCKETS)
+    return f'<figure class="wide">{areas_svg(picture)}</figure>' if picture.charts[0].series else ""
 
 
 def cost_pictures(trace: Trace) -> str:

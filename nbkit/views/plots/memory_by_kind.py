@@ -40,14 +40,14 @@ MEANING = "temporary: freed in the phase that allocated it; kept: not"
 
 def plot_memory_by_kind(trace: Trace) -> "LiveFigure":
     """Returns a live chart of the memory of the device with the highest peak, stacked by kind."""
-    figure = live_picture(_picture(trace, BUCKETS))
+    figure = live_picture(memory_by_kind_picture(trace, BUCKETS))
     figure.update_layout(hovermode="x unified", legend_traceorder="reversed")
     return figure.with_static_view(lambda: draw_memory_by_kind(trace))
 
 
 def draw_memory_by_kind(trace: Trace) -> "Figure":
     """Draws plot_memory_by_kind as a static figure."""
-    return static_picture(_picture(trace, STATIC_BUCKETS))
+    return static_picture(memory_by_kind_picture(trace, STATIC_BUCKETS))
 
 
 def is_by_kind(trace: Trace) -> bool:
@@ -61,7 +61,8 @@ def is_by_kind(trace: Trace) -> bool:
     return bool(len(made) and made[["allocation_id", "allocated_bytes"]].notna().all(axis=None))
 
 
-def _picture(trace: Trace, buckets: int) -> Picture:
+def memory_by_kind_picture(trace: Trace, buckets: int) -> Picture:
+    """Describes the chart, with four places at most of each of so many pieces of the step."""
     ops, memory = OPS.check(trace.frames.get("ops", OPS.frame())), trace.memory
     is_measured = "storages" not in trace.frames
     x_title = "time (ms)" if is_measured else "op, in call order"
@@ -70,7 +71,7 @@ def _picture(trace: Trace, buckets: int) -> Picture:
         return Picture("Memory by kind", [Chart([], x_title, "MiB")], "", HEIGHT, WIDTH)
     device = str(peaks["device"].iloc[0])
     all_events = memory_by_lifetime(memory, ops) if is_measured else memory_by_kind(memory, trace.storages)
-    events = all_events[all_events["device"] == device].assign(who=_who(memory[memory["device"] == device], ops))
+    events = all_events[all_events["device"] == device]
     at = memory["time_us"] / 1e3 if is_measured else memory["op_id"].astype("float64").fillna(0.0)
     x, allocated = at[events.index].to_numpy(np.float64), events["allocated_bytes"].to_numpy("int64")
     places = np.maximum.accumulate(x)
@@ -84,7 +85,8 @@ def _picture(trace: Trace, buckets: int) -> Picture:
     ]
     if series and is_measured:
         last = series[-1]
-        texts = [f"{last.name}: {held:.3g}; {who}" for held, who in zip(last.y, events["who"].iloc[few], strict=True)]
+        who = _who(memory.loc[events.index[few]], ops)
+        texts = [f"{last.name}: {held:.3g}; {by}" for held, by in zip(last.y, who, strict=True)]
         series[-1] = Series(last.name, last.x, last.y, last.color, "area", texts)
     above = f" ({units.data_size(float(allocated[peak]))} more than at the start)" if whole > allocated[peak] else ""
     most = f"peak {units.data_size(whole)}{above}, {_made_of(events.iloc[peak], names)}"

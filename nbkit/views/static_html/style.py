@@ -26,8 +26,6 @@ text-overflow:ellipsis;white-space:nowrap;unicode-bidi:isolate}
 .nbkit-static.nbkit-static .nbkit-incomplete{border-left:3px solid #d64545;padding-left:8px}
 .nbkit-static svg{display:block;margin:8px 0}
 .nbkit-static figure{margin:8px 0;max-width:900px}.nbkit-static figure svg{width:100%;height:auto}
-.nbkit-static figure svg text{fill:var(--fg)}.nbkit-static figure svg [style*="fill: #ffffff"]{fill:none!important}
-.nbkit-static figure svg [style*="stroke: #000000"]{stroke:var(--fg)!important}
 .nbkit-brief{margin:0 0 12px;overflow-wrap:anywhere;--error:#d64545;--warning:#d97706;--hint:#3b82f6;--good:#16a34a}
 .nbkit-brief :is(p,ol){margin:0;padding:0;list-style:none}.nbkit-brief ol{margin:8px 0}
 .nbkit-brief :is(li,p.nbkit-bad,p.nbkit-good){border-inline-start:3px solid var(--hint);padding-inline-start:8px;
