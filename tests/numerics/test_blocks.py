@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from nbkit.numerics.blocks import BLOCK, blocks, same_bits
+from nbkit.numerics.blocks import BLOCK, blocks, inner_product, same_bits
 
 VALUE = np.random.default_rng(0).standard_normal((30, 20, 50)).astype(np.float32)
 
@@ -31,3 +31,10 @@ def test_the_bits_of_the_two_zeros_differ():
 def test_the_last_of_many_bytes_counts():
     value = np.zeros(3 * BLOCK + 1, dtype=np.uint8)
     assert not same_bits(value, np.append(value[:-1], np.uint8(1)))
+
+
+@pytest.mark.parametrize("length", [0, 5, BLOCK, 3 * BLOCK + 5])
+@pytest.mark.parametrize("dtype", [np.float64, np.complex128])
+def test_an_inner_product_is_the_sum_of_all_products(length, dtype):
+    left, right = (np.random.default_rng(one).standard_normal(2 * length).view(dtype)[:length] for one in (0, 1))
+    assert inner_product(left, right) == pytest.approx((left.conj() * right).real.sum(), rel=1e-12, abs=1e-12)

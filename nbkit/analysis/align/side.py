@@ -12,7 +12,7 @@ from nbkit.graphs.canonical_ops import ARITHMETIC, EXACT, PASSING, UNINITIALISED
 from nbkit.numerics.blocks import BLOCK
 from nbkit.numerics.precision import precision_of
 from nbkit.trace.executions.execution import Array, Execution, Result
-from nbkit.trace.executions.features import PROJECTIONS, SYMMETRIC, Features
+from nbkit.trace.executions.features import PROJECTIONS, SYMMETRIC, Features, symmetric_of
 
 Floats = npt.NDArray[np.float64]
 # A tensor of so few different values says nothing about which one it is.
@@ -162,17 +162,15 @@ class Side:
     @cached_property
     def projections(self) -> Floats:
         """Returns per result the features that see the order of elements; NaN where unknown."""
-        return self._rows("projections", PROJECTIONS)
+        unknown = (np.nan,) * PROJECTIONS
+        rows = [(result.features.projections or unknown) if result.features else unknown for result in self.results]
+        return np.array(rows, dtype=np.float64).reshape(len(self), PROJECTIONS)
 
-    @cached_property
-    def symmetric(self) -> Floats:
-        """Returns per result the features that permuted axes do not change; NaN where unknown."""
-        return self._rows("symmetric", SYMMETRIC)
-
-    def _rows(self, name: str, width: int) -> Floats:
-        unknown = (np.nan,) * width
-        rows = [(getattr(result.features, name) or unknown) if result.features else unknown for result in self.results]
-        return np.array(rows, dtype=np.float64).reshape(len(self), width)
+    def symmetric(self, number: int) -> Floats:
+        """Returns the features of a result that permuted axes do not change; NaN where unknown."""
+        value, known = self.execution.value(number), self.results[number].features
+        found = symmetric_of(value, known) if value is not None and known is not None else known and known.symmetric
+        return np.array(found or (np.nan,) * SYMMETRIC)
 
     @cached_property
     def moments(self) -> Floats:

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from nbkit.numerics.blocks import same_bits
-from nbkit.trace.executions.features import Features, features_of, reshaped
+from nbkit.trace.executions.features import Features, features_in_order, symmetric_of
 from nbkit.trace.executions.values import Values
 
 Array = npt.NDArray[np.generic]
@@ -111,11 +111,12 @@ class Collector:
         if value is not None:
             same = self._same_source(result, value)
             if same is None:
-                known = features_of(value)
+                known = features_in_order(value)
                 self.values.put(result_id, value, is_own=is_own)
+                if self.values.get(result_id) is None:
+                    known = known._replace(symmetric=symmetric_of(value, known))
             else:
-                source, features = same
-                known = reshaped(features, value, self.results[source].shape)
+                source, known = same
                 self.values.put_same(result_id, source, value.shape)
         self.results.append(replace(result, result_id=result_id, features=known))
         return result_id

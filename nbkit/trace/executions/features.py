@@ -11,9 +11,12 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from nbkit.numerics.blocks import inner_product
+
 Array = npt.NDArray[np.generic]
 Floats = npt.NDArray[np.float64]
-BLOCK = 4096
+# Products of rows of this length are so small that a BLAS does not wake its threads, which costs milliseconds.
+BLOCK = 1024
 PROJECTIONS = 6
 SYMMETRIC = 3
 SEED = 20_250
@@ -21,7 +24,9 @@ SEED = 20_250
 # are not all a multiple of a row.
 SAMPLE, GOLDEN = 64, (5**0.5 - 1) / 2
 # Elements that are widened at a time, in blocks.
-PIECE = 8 * BLOCK
+PIECE = 32 * BLOCK
+# The last axes are reduced together up to so many elements.
+JOINT = 8 * BLOCK
 # Random signs of so many blocks are made at once.
 FEWEST_BLOCKS = 4096
 # The squares of numbers whose largest is in between are far from the ends of float64.
@@ -33,7 +38,8 @@ class Features(NamedTuple):
 
     `projections` are inner products with fixed random signs in the order of elements, over norm; `symmetric` those with
     a product of one random vector per axis, which depends on the axis's length alone, so that permuting axes changes
-    nothing. `distinct` is the number of different values among a sample of at most 64 elements: 1 of a constant.
+    nothing; they are empty where the values are kept, which say it better. `distinct` is the number of different values
+    among a sample of at most 64 elements: 1 of a constant.
     """
 
     numel: int
@@ -51,16 +57,19 @@ class Features(NamedTuple):
 
 def features_of(value: Array) -> Features:
     """Returns the features of a tensor of any numeric dtype and any shape; an empty one has zeros."""
-    if np.iscomplexobj(value):
-        value = np.stack([value.real, value.imag], axis=-1)
-    flat = np.ascontiguousarray(value).reshape(-1)
+    known = features_in_order(value)
+    return known._replace(symmetric=symmetric_of(value, known))
+
+
+def features_in_order(value: Array) -> Features:
+    """Returns the features of a tensor without the symmetric projections: one that is reshaped has the same."""
+    flat = _real(value).reshape(-1)
     found = _reduced(flat, 1.0)
     if found.finite and (scale := _scale(found.min, found.max)) != 1:
         found = _reduced(flat, scale)
     if not found.finite:
-        zeros = (0.0,) * PROJECTIONS, (0.0,) * SYMMETRIC
         counts = found.nan_count, found.inf_count
-        return Features(len(flat), 0.0, 0.0, 0.0, 0.0, 0.0, *counts, int(len(flat) > 0), *zeros)
+        return Features(len(flat), 0.0, 0.0, 0.0, 0.0, 0.0, *counts, int(len(flat) > 0), (0.0,) * PROJECTIONS, ())
     norm = found.square**0.5
     return Features(
         len(flat),
@@ -73,20 +82,22 @@ def features_of(value: Array) -> Features:
         found.inf_count,
         _distinct(flat, found.finite),
         tuple((found.projected / norm).tolist()) if norm else (0.0,) * PROJECTIONS,
-        _symmetric(flat, value.shape, found.scale, found.finite, norm) if norm else (0.0,) * SYMMETRIC,
+        (),
     )
 
 
-def reshaped(known: Features, value: Array, shape: tuple[int, ...]) -> Features:
-    """Returns the features of a tensor that has the elements, in order, of one with this shape and known features."""
-    if np.iscomplexobj(value):
-        return features_of(value)
-    if _lengths(value.shape) == _lengths(shape) or known.rms == 0:
-        return known
-    finite = known.numel - known.nan_count - known.inf_count
+def symmetric_of(value: Array, known: Features) -> tuple[float, ...]:
+    """Returns the symmetric projections of a tensor whose other features are known."""
+    if known.rms == 0:
+        return (0.0,) * SYMMETRIC
+    value, finite = _real(value), known.numel - known.nan_count - known.inf_count
     scale = _scale(known.min, known.max)
-    norm = known.rms / scale * finite**0.5
-    return known._replace(symmetric=_symmetric(value.reshape(-1), value.shape, scale, finite, norm))
+    return _symmetric(value.reshape(-1), value.shape, scale, finite, known.rms / scale * finite**0.5)
+
+
+def _real(value: Array) -> Array:
+    """Returns the elements in C order, complex ones as pairs."""
+    return np.ascontiguousarray(np.stack([value.real, value.imag], axis=-1) if np.iscomplexobj(value) else value)
 
 
 def _scale(least: float, most: float) -> float:
@@ -136,9 +147,10 @@ def _reduced(flat: Array, scale: float) -> _Reduced:
             least, most = min(least, ends[0]), max(most, ends[1])
             if scale != 1.0:
                 piece, finite = piece / scale, finite / scale
-            total += float(finite.sum())
-            absolute += float(np.abs(finite).sum())
-            square += float(piece @ piece)
+            part = float(finite.sum())
+            total += part
+            absolute += float(np.abs(finite).sum()) if ends[0] < 0 else part
+            square += inner_product(piece, piece)
             projected += _projected(piece, start // BLOCK)
     return _Reduced(scale, count, total, absolute, square, least, most, nan_count, inf_count, projected)
 
@@ -185,7 +197,7 @@ def _symmetric(flat: Array, shape: tuple[int, ...], scale: float, finite: int, n
     """Returns the symmetric projections: the last axes are reduced in one product, piece by piece, then the others."""
     sizes = _lengths(shape)
     first = len(sizes)
-    while first and (first == len(sizes) or prod(sizes[first - 1 :]) <= 2 * BLOCK):
+    while first and (first == len(sizes) or prod(sizes[first - 1 :]) <= JOINT):
         first -= 1
     weights = _joint_weights(sizes[first:])
     rows = flat.reshape(-1, len(weights))

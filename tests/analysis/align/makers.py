@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 
 from nbkit.trace.executions.execution import Array, Collector, Execution, Recompute, Result
+from nbkit.trace.executions.values import Values
 
 Step = tuple[str, str | None, Sequence[str], Array]
 Ops = Mapping[str, Callable[..., Array]]
@@ -12,12 +13,14 @@ Ops = Mapping[str, Callable[..., Array]]
 OPS: Ops = {"Add": np.add, "Mul": np.multiply, "Tanh": np.tanh, "Neg": np.negative}
 
 
-def execution(*steps: Step, outputs: Sequence[str] = (), ops: Ops | None = None) -> Execution:
+def execution(
+    *steps: Step, outputs: Sequence[str] = (), ops: Ops | None = None, values: Values | None = None
+) -> Execution:
     """Returns the execution of the steps in their order; without outputs given, the last result is the output.
 
     A name with a dot and without an op is a parameter's; the op Constant makes a constant. With `ops`, it runs again.
     """
-    collector, numbers = Collector(), dict[str, int]()
+    collector, numbers = Collector(values), dict[str, int]()
     for name, op, sources, array in steps:
         is_constant, op = op == "Constant", None if op == "Constant" else op
         kind = "constant" if is_constant else "op" if op else "parameter" if "." in name else "input"

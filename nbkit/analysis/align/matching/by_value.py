@@ -247,7 +247,7 @@ def _permuted(left: Side, right: Side, first: int, second: int, tolerance: float
     shapes = left.results[first].shape, right.results[second].shape
     if values[0] is not None and values[1] is not None:
         return _nearer(in_order(*shapes), permutation_of(values[0], values[1], tolerance), values[0], values[1])
-    if not np.abs(left.symmetric[first] - right.symmetric[second]).max() <= tolerance:
+    if not np.abs(left.symmetric(first) - right.symmetric(second)).max() <= tolerance:
         return None
     lengths = [size for size in shapes[0] if size != 1]
     if len(set(lengths)) < len(lengths):
