@@ -22,13 +22,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nbkit.numerics.precision import Array, Precision, largest_ulp
+from nbkit.numerics.blocks import inner_product
+from nbkit.numerics.precision import Array, Precision, farthest, largest_ulp
 
 # Columns of NaN and Inf.
 COUNTS = ("actual_nan_count", "expected_nan_count", "actual_inf_count", "expected_inf_count")
 # Elements measured at a time: a dozen arrays of so many float64 stay in a core's cache.
 CHUNK = 1 << 15
-BLAS_LENGTH = 1 << 13
 FIRST = np.zeros(1, dtype=np.intp)
 
 
@@ -135,13 +135,19 @@ def agreed(actual: Array, expected: Array, precision: Precision) -> tuple[Array,
     expected = _within(expected, precision)
     if np.isfinite(np.add.reduce(actual)) and np.isfinite(np.add.reduce(expected)):
         return actual, expected
-    same = (np.isnan(actual) & np.isnan(expected)) | (np.isinf(actual) & (actual == expected))
+    # Only these can agree otherwise than by their numbers; mostly they are few, or stand together.
+    places = np.flatnonzero(~np.isfinite(actual))
+    left, right = actual[places], expected[places]
+    same = (np.isnan(left) & np.isnan(right)) | (np.isinf(left) & (left == right))
     if not np.iscomplexobj(actual):
         # What is beyond the largest number overflows; just before it, either is right.
-        out = np.abs(expected) > precision.largest * (1 - precision.eps)
-        same_side = np.isinf(actual) & (np.signbit(actual) == np.signbit(expected))
-        same |= out & ~np.isnan(expected) & (same_side if precision.has_inf else np.isnan(actual))
-    return np.where(same, 0, actual), np.where(same, 0, expected)
+        out = np.abs(right) > precision.largest * (1 - precision.eps)
+        same_side = np.isinf(left) & (np.signbit(left) == np.signbit(right))
+        same |= out & ~np.isnan(right) & (same_side if precision.has_inf else np.isnan(left))
+    places = places[same]
+    actual, expected = actual.copy(), expected.copy()
+    actual[places] = expected[places] = 0
+    return actual, expected
 
 
 def _within(expected: Array, precision: Precision) -> Array:
@@ -164,34 +170,38 @@ def rms(values: Array) -> float:
 
 
 def _measured(actual: Array, expected: Array, starts: Array, precision: Precision, scale: Array) -> Metrics:
-    """Returns metrics of pairs whose expected values have the root mean square `scale`."""
+    """Returns metrics of pairs whose expected values have the root mean square `scale`.
+
+    In few passes over the data, since they are what comparing costs: NaN and Inf are counted only where there are some.
+    """
     expected = _within(expected, precision)
-    metrics = _measured_finite(actual, expected, starts, precision, scale)
-    if np.isfinite(np.add.reduce(metrics.sum_abs_error)):
-        return metrics
-    counts = _counted(actual, expected, starts)
-    metrics = _measured_finite(*agreed(actual, expected, precision), starts, precision, scale)
-    names = ("actual_nan_count", "expected_nan_count", "actual_inf_count", "expected_inf_count")
-    return metrics._replace(**dict(zip(names, counts, strict=True)))
-
-
-def _measured_finite(actual: Array, expected: Array, starts: Array, precision: Precision, scale: Array) -> Metrics:
-    """Measures in few passes over the data, since they are what comparing costs; NaN and Inf are not counted."""
+    counts: tuple[Array, ...] = (np.zeros(len(starts), dtype=np.int64),) * 4
     error = actual - expected
-    size, expected_size = np.abs(error), np.abs(expected)
+    size = np.abs(error)
+    sums = np.add.reduceat(size, starts)
+    if not np.isfinite(np.add.reduce(sums)):
+        counts = _counted(actual, expected, starts)
+        actual, expected = agreed(actual, expected, precision)
+        error = actual - expected
+        size = np.abs(error)
+        sums = np.add.reduceat(size, starts)
+    expected_size = np.abs(expected)
     relative = size / expected_size
-    largest, none = np.maximum.reduceat(size, starts), np.zeros(len(starts), dtype=np.int64)
+    largest = np.maximum.reduceat(size, starts)
     # 0/0 counts as 0 and is left out; where an error is NaN, all that is made of it is.
     largest_relative = np.where(np.isnan(largest), np.nan, _unless_nan(np.fmax.reduceat(relative, starts), 0.0))
-    lengths = _lengths(starts, len(actual))
+    ends = actual, expected, expected_size, relative
+    if len(starts) == 1 and np.isfinite(largest[0]) and not np.iscomplexobj(actual):
+        places = farthest(expected_size, relative, precision)
+        ends = actual[places], expected[places], expected_size[places], relative[places]
     return Metrics(
-        lengths,
-        *(none, none, none, none),
+        _lengths(starts, len(actual)),
+        *counts,
         max_abs_error=largest,
         max_rel_error=largest_relative,
-        max_ulp=largest_ulp(actual, expected, expected_size, relative, starts, precision),
+        max_ulp=largest_ulp(*ends, starts, precision),
         noise_ratio=_noise_ratio(size, expected_size, starts, precision, scale),
-        sum_abs_error=np.add.reduceat(size, starts),
+        sum_abs_error=sums,
         sum_error=np.add.reduceat(error, starts).real,
         sum_squared_error=_dot(error, error, starts),
         inner=_dot(actual, expected, starts),
@@ -248,9 +258,7 @@ def _counted(actual: Array, expected: Array, starts: Array) -> tuple[Array, ...]
 def _dot(left: Array, right: Array, starts: Array) -> Array:
     """Returns the sum of products of each pair; of complex ones the real part of the inner product."""
     if len(starts) == 1:
-        # So short that a BLAS does not wake its threads, which costs milliseconds on a busy machine.
-        spans = range(0, len(left), BLAS_LENGTH)
-        return np.array([sum(np.vdot(left[at : at + BLAS_LENGTH], right[at : at + BLAS_LENGTH]).real for at in spans)])
+        return np.array([inner_product(left, right)])
     products: Array = np.add.reduceat((left.conj() * right).real if np.iscomplexobj(left) else left * right, starts)
     return products
 

@@ -81,7 +81,7 @@ def _piece_by_piece(pair: Pair, precision: Precision) -> Metrics:
 
 def _rms(pieces: Iterable[Array]) -> float:
     """Returns the root mean square of the finite elements of all pieces."""
-    found = [(rms(piece), int(np.isfinite(piece).sum())) for piece in pieces]
+    found = [(rms(piece), np.count_nonzero(np.isfinite(piece))) for piece in pieces]
     largest, count = max(size for size, _ in found), sum(count for _, count in found)
     return largest * (sum((size / largest) ** 2 * number for size, number in found) / count) ** 0.5 if largest else 0.0
 

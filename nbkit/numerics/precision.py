@@ -61,6 +61,8 @@ def largest_ulp(
     The arrays are float64 or complex128, of which the worse part counts; fractional, as `expected` is not rounded.
     `relative` are the rel errors and `expected_size` is |expected|.
     """
+    if not len(actual):
+        return np.zeros(len(starts))
     if np.iscomplexobj(actual):
         parts = ((actual.real.copy(), expected.real.copy()), (actual.imag.copy(), expected.imag.copy()))
         every = np.ones(len(actual), dtype=bool)
@@ -77,6 +79,19 @@ def largest_ulp(
     if odd.any():
         distance[odd] = _distance(actual, expected, odd, precision)
     return np.maximum.reduceat(distance, starts)
+
+
+def farthest(expected_size: Array, relative: Array, precision: Precision) -> Array:
+    """Returns the places of real, finite elements among which the largest distance is; none where all are equal.
+
+    A distance is from half to twice the rel error, in eps, but not near zero, where values lie evenly. All rel errors
+    beyond 0.5 are chosen.
+    """
+    is_small = expected_size < 2 * precision.least
+    if not is_small.any():
+        return np.flatnonzero(relative >= min(np.fmax.reduce(relative), 0.5) / 4)
+    largest = np.fmax.reduce(relative[~is_small], initial=0.0)
+    return np.flatnonzero((relative > 0) & (is_small | (relative >= min(largest, 0.5) / 4)))
 
 
 def _distance(actual: Array, expected: Array, chosen: Array, precision: Precision) -> Array:

@@ -74,3 +74,15 @@ def test_values_are_counted_over_the_smallest_normal_number_and_over_zero():
     assert ulps(2 * least, least / 2, "float32") == 2**23 + 2**22
     assert ulps(-1.0, 1.0, "float32") == 2 * 127 * 2**23
     assert ulps(1.0, 2.0**-126, "bfloat16") == 126 * 2**7
+
+
+@pytest.mark.parametrize("change", [1e-7, 1e-3, 0.7, 30.0])
+@pytest.mark.parametrize("least", [-44, -30, 0])
+def test_the_largest_distance_of_a_pair_is_that_of_one_of_its_elements(least, change):
+    generator = np.random.default_rng(0)
+    expected = generator.standard_normal(4_000) * np.logspace(least, 20, 4_000)
+    expected[::5] = 0
+    actual = expected * (1 + change * generator.standard_normal(4_000))
+    actual[::10] = 1e-43
+    alone = measure(actual, expected, np.arange(4_000), PRECISIONS["float32"]).max_ulp
+    assert measure(actual, expected, np.zeros(1, dtype=np.intp), PRECISIONS["float32"]).max_ulp == alone.max()
