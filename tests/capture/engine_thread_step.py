@@ -24,12 +24,18 @@ def main():
         y = x.mm(x).sum()
         y.register_hook(lambda gradient: None if tanh(plain.neg()).sum() else gradient)
         torch.autograd.grad(y, x)
+    optimizer = torch.optim.SGD([x], lr=0.1)
+    with nbkit.optrace() as steps:
+        for _ in range(3):  # without zero_grad()
+            x.mm(x).sum().backward()
+            optimizer.step()
     print(
         json.dumps(
             {
                 "in another thread": threading.get_ident() not in threads and bool(threads),
                 "skipped": list(hooked.meta["skipped"]),
                 "hooked": json.loads(hooked.ops.to_json(orient="records")),
+                "steps": json.loads(steps.ops.to_json(orient="records")),
                 "rows": json.loads(trace.ops.to_json(orient="records")),
             }
         )

@@ -92,6 +92,7 @@ class ThreadState:
     """Holds where one thread of the step stands; each op asks for it."""
 
     __slots__ = (
+        "around",
         "context",
         "first_sequence",
         "ident",
@@ -107,7 +108,7 @@ class ThreadState:
     def __init__(self, ident: int, number: int, tensors: FlatList, parent: int = -1, is_of_user: bool = True) -> None:
         self.ident = ident
         self.number = number
-        self.parent = parent
+        self.parent = self.around = parent  # of one of autograd's: what the main thread was last found to wait in
         self.is_of_user = is_of_user  # else one of autograd's for a device
         self.first_sequence = next_sequence_number()
         self.module_call = -1
@@ -158,6 +159,11 @@ class Recording:
         state: ThreadState | None = getattr(self._here, "state", None)
         if state is None:
             state = self._here.state = self._met_thread()
+        if not state.is_of_user and (self.main.parent, self.step) != (state.around, state.context[2]):
+            if state.parent == state.around:  # it runs no call of its own
+                state.parent = self.main.parent
+            state.around = self.main.parent
+            self.update_context(state)
         return state
 
     def _met_thread(self) -> ThreadState:

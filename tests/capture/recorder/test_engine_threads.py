@@ -37,6 +37,14 @@ def test_its_ops_hang_under_the_backward_call_and_know_their_forward_ops(recorde
     assert [forward for op, forward in pairs if op == "aten.mm.default"] == ["aten.mm.default"] * 2
 
 
+def test_ops_of_each_pass_hang_under_its_call_and_are_of_its_step(recorded):
+    calls = [row for row in recorded["steps"] if row["op"] == "torch.Tensor.backward"]
+    products = [row for row in recorded["steps"] if row["op"] == "aten.mm.default" and row["thread"] == 1]
+    assert [row["step"] for row in calls] == [0, 1, 2] and len(products) == 6
+    assert [row["parent_id"] for row in products] == [call["op_id"] for call in calls for _ in range(2)]
+    assert [row["step"] for row in products] == [0, 0, 1, 1, 2, 2]
+
+
 def test_ops_of_a_hook_on_plain_tensors_stand_in_its_thread_with_their_line(recorded):
     """These a native recorder writes itself, in a thread that it did not begin in."""
     rows = [row for row in recorded["hooked"] if row["op"] in ("aten.neg.default", "aten.sum.default")]
