@@ -43,14 +43,13 @@ class SparseTexts:
 
     def put(self, row: int, text: str) -> None:
         """Gives `row` this text."""
-        text = encodable(text)
         self._rows.append(row)
         self._codes.append(self._known.setdefault(text, len(self._known)))
 
     def dense(self, length: int) -> list[str | None]:
         """Returns the column with one entry per event, None where none was put."""
         column: list[str | None] = [None] * length
-        texts = list(self._known)
+        texts = list(map(encodable, self._known))
         for row, code in zip(self._rows, self._codes, strict=True):
             column[row] = texts[code]
         return column

@@ -63,6 +63,8 @@ class EventColumns:
 
     def number(self, name: str, row: int, value: object) -> None:
         """Fills in an integer column, if the value is an integer that it can hold."""
+        if value is None:
+            return
         number = value if type(value) is int else self.whole(value)
         if number is None:
             return
@@ -76,8 +78,10 @@ class EventColumns:
 
     def whole(self, value: object) -> int | None:
         """Returns the integer that a value stands for, None for None; counts one that stands for none."""
+        if value is None or type(value) is int:
+            return value
         number = whole(value)
-        if number is None and value is not None:
+        if number is None:
             self._skipped[ODD] += 1
         return number
 

@@ -123,7 +123,9 @@ class ChromeEvents:
 
     def _times(self, event: Event) -> tuple[int, int]:
         """Returns start and duration in ns; 0 for one whose end was not recorded, which torch writes in many ways."""
-        start = _start(event)
+        start = nanoseconds(event["ts"])
+        if not -LATEST_NS <= start <= LATEST_NS:
+            raise ValueError("no time")
         try:
             duration = nanoseconds(event.get("dur"))
         except (ValueError, OverflowError):
@@ -207,14 +209,15 @@ class ChromeEvents:
         size = int(args["Bytes"])
         if abs(size) > LARGEST:
             raise ValueError("no size")
-        row = columns.append(name, MEMORY, _start(event), 0, columns.thread(event["pid"], event["tid"]))
+        start, _ = self._times({"ts": event["ts"], "dur": 0})
+        row = columns.append(name, MEMORY, start, 0, columns.thread(event["pid"], event["tid"]))
         columns.number("size_bytes", row, size)
         columns.number("allocated_bytes", row, args.get("Total Allocated"))
         columns.number("address", row, args.get("Addr"))
         columns.text("device", row, self._memory_device(args))
 
     def _memory_device(self, args: Event) -> str:
-        kind, index = (self._columns.whole(args.get(name)) for name in ("Device Type", "Device Id"))
+        kind, index = self._columns.whole(args.get("Device Type")), self._columns.whole(args.get("Device Id"))
         name = names.DEVICE_TYPES.get(kind or 0, f"device{kind}")
         return name if index is None or index < 0 else f"{name}:{index}"
 
@@ -226,7 +229,8 @@ class ChromeEvents:
             self.skipped[f"arrows of the category {_short(category)}"] += 1
             return
         key = event["id"] if flows is self._launches else (event["pid"], event["id"])
-        flows.add(event["ph"], key, (self._columns.thread(event["pid"], event["tid"]), _start(event), len(self)))
+        start, _ = self._times({"ts": event["ts"], "dur": 0})
+        flows.add(event["ph"], key, (self._columns.thread(event["pid"], event["tid"]), start, len(self)))
 
     def _device_name(self, device: str | None) -> str | None:
         """Names a device: device work tells only its number; which kind it is, the runtime's category says."""
@@ -241,11 +245,3 @@ def _text(value: object) -> str:
     if not isinstance(value, str):
         raise TypeError("no text")
     return value
-
-
-def _start(event: Event) -> int:
-    """Returns when an event begins, in ns. Raises ValueError for what is no time of a step."""
-    start = nanoseconds(event["ts"])
-    if -LATEST_NS <= start <= LATEST_NS:
-        return start
-    raise ValueError("no time")
