@@ -134,6 +134,9 @@ class AskedValues:
 
     def is_data(self, fake: Tensor) -> bool:
         """Returns whether a tensor follows from more than numbers, integers and masks, or is unknown."""
+        # A loss follows from parameters, which autograd tells much sooner than the calls of the whole step.
+        if (leaf := _a_leaf(fake)) is not None and self._view(leaf).number in self.data:
+            return True
         self._follow()
         number = self._view(fake).number
         return number in self.data or number in self.unknown
@@ -156,10 +159,9 @@ class AskedValues:
             self.memories.pop(number, None)
 
     def copied(self, fake: Tensor) -> View | None:
-        """Returns what stands for a tensor as it is now, whatever is written to it later; null where it is unknown."""
-        self._follow()
+        """Returns what stands for a tensor as it is now, whatever is written to it later; null for one not noted."""
         view = self._view(fake)
-        if self.way == "bound" or view.number in self.unknown or view.number not in self.known:
+        if self.way == "bound" or view.number not in self.known:
             return None
         self.copies -= 1
         copy = View(self.copies, view.dtype.itemsize, view.dtype, view.shape, (), 0)
@@ -302,6 +304,14 @@ class AskedValues:
 def _has_memory(real: Tensor) -> bool:
     """Returns whether the values of a tensor lie in its storage; a subclass with its own ops has them elsewhere."""
     return real.layout is torch.strided and type(real).__torch_dispatch__ == Tensor.__torch_dispatch__
+
+
+def _a_leaf(tensor: Tensor) -> Tensor | None:
+    """Returns a tensor of which autograd says that this one follows from it; None where that is not told."""
+    node: Any = tensor.grad_fn
+    while node is not None and not hasattr(node, "variable"):
+        node = next((before for before, _ in node.next_functions if before is not None), None)
+    return None if node is None else node.variable
 
 
 def _is_constant(real: Tensor) -> bool:
