@@ -72,19 +72,17 @@ class AverageAudit:
         `op_ids` holds one per slot of recording.ops, `steps` one per op.
         """
         weights, found = [*weights], []
+        addresses = {one.tensor.data_ptr() for _, one in weights}
         for seen in self.seen.values():
             ops, now = [int(op_ids[slot]) for slot in seen.slots if slot < len(op_ids)], seen.now()
-            if now is None or len({*steps[ops]}) < 2 or any(_is_same(now, one.tensor) for _, one in weights):
+            if now is None or len({*steps[ops]}) < 2 or now.data_ptr() in addresses:
                 continue
-            alike = [(model, one) for model, one in weights if one.tensor.shape == now.shape]
-            near = [(_distance(now, one.tensor), model, one) for model, one in alike]
-            if near and (nearest := min(near, key=lambda one: one[0]))[0] < NEAR:
-                found.append(_average(seen.first, now, *nearest[1:], ops[-1]))
+            near = [
+                (_distance(now, one.tensor), at) for at, (_, one) in enumerate(weights) if one.tensor.shape == now.shape
+            ]
+            if near and min(near)[0] < NEAR:
+                found.append(_average(seen.first, now, *weights[min(near)[1]], ops[-1]))
         return found
-
-
-def _is_same(one: Tensor, other: Tensor) -> bool:
-    return one.data_ptr() == other.data_ptr()
 
 
 def _distance(average: Tensor, weight: Tensor) -> float:

@@ -68,7 +68,8 @@ def cached_casts(weights: Iterable[Tensor]) -> list[Cast]:
     if not _keeps_casts():
         return []
     with _looking() as look:
-        found = [(weight, look.at(weight)) for weight in weights if _may_be_cast(weight)]
+        kept = [one for one in weights if one.dtype is torch.float32 and one.requires_grad and one.is_leaf]
+        found = [(weight, look.at(weight)) for weight in kept if weight.device.type in AUTOCAST_DEVICES]
         return [(weight, cast.detach(), cast.requires_grad) for weight, cast in found if cast is not None]
 
 
@@ -87,8 +88,3 @@ def is_emptied() -> bool:
         return True
     with _looking() as look:
         return look.at(MARK) is None and look.at(MARK, OF_MARK) is not None
-
-
-def _may_be_cast(weight: Tensor) -> bool:
-    is_kept = weight.dtype is torch.float32 and weight.requires_grad and weight.is_leaf
-    return is_kept and weight.device.type in AUTOCAST_DEVICES
