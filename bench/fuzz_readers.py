@@ -26,18 +26,11 @@ from torch.profiler import profile
 import nbkit
 from nbkit import Trace, TraceError
 from tests.readers.cuda_trace import AROUND, events
-from tests.support.graph_texts import ONEFLOW, PADDLE
+from tests.support.graph_texts import ONEFLOW, PADDLE, PIR
 
 # What a field becomes: numbers at the limits, other types, texts that no frame holds.
 VALUES = (None, True, -1, 0, 1 << 31, 1 << 63, (1 << 64) - 1, 1 << 80, 1e300, 0.5, float("nan"), float("inf"),
           "", "text", "é" * 50, "\ud800", "\x00", [], [1, "a"], {}, {"a": [1]})  # fmt: skip
-PIR = """{
-    (%0) = "builtin.parameter" () {is_parameter:[true],parameter_name:"w",persistable:[true]} : () -> tensor<8x16xf32>
-    (%1) = "pd_op.data" () {name:"x",shape:(pd_op.IntArray)[4,8]} : () -> builtin.tensor<4x8xf32>
-    (%2) = "pd_op.matmul" (%1, %0) {struct_name:"/Net/"} : (tensor<4x8xf32>, tensor<8x16xf32>) -> tensor<4x16xf32>
-    () = "builtin.shadow_output" (%2) {output_name:"y"} : (tensor<4x16xf32>) ->
-}
-"""
 SHOWN = 50  # the summary of every so manyth file of a kind is made, too: it takes longer than to load it
 
 

@@ -1,8 +1,9 @@
 """Collects the rows of nodes, edges and tensors that a reader meets one by one, and makes frames of them."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
+from itertools import filterfalse
 from typing import Any
 
 import pandas as pd
@@ -51,6 +52,7 @@ class GraphRows:
 
     def __init__(self) -> None:
         self._nodes, self._edges, self._tensors = Rows(NODES), Rows(EDGES), Rows(GRAPH_TENSORS)
+        self.unmade: dict[str, None] = {}  # tensors that are read and that nothing makes
 
     def node(
         self,
@@ -83,6 +85,8 @@ class GraphRows:
         """Adds a row of edges; `columns` are slot and dtype."""
         row = {"src": src, "src_port": src_port, "dst": dst, "dst_port": dst_port, "tensor": tensor, **columns}
         self._edges.add(row, shape)
+        if src is None:
+            self.unmade[tensor] = None
 
     def tensor(
         self,
@@ -98,6 +102,14 @@ class GraphRows:
         row = {"graph": graph, "tensor": tensor, "kind": kind, "reads": 0, "writes": 0, **columns}
         row["attributes"] = json_text(attributes) if attributes else None
         self._tensors.add(row, shape)
+
+    def notes(self, is_outside: Callable[[str], bool] = lambda tensor: False) -> list[str]:
+        """Returns a note if nodes read tensors that nothing in the file makes, and that do not come from outside."""
+        lost = list(filterfalse(is_outside, self.unmade))
+        if not lost:
+            return []
+        those = "1 tensor is" if len(lost) == 1 else f"{len(lost):,} tensors are"
+        return [f"{those} read that nothing in the file makes, the first {lost[0]!r}: parts of the file may be lost."]
 
     def frames(self) -> dict[str, pd.DataFrame]:
         """Returns the frames nodes, edges and graph_tensors of all rows."""

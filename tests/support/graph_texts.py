@@ -31,6 +31,14 @@ PADDLE = """\
     {Out=['z']} = relu(inputs={X=['y']}, op_role = 0)
 }
 """
+PIR = """\
+{
+    (%0) = "builtin.parameter" () {is_parameter:[true],parameter_name:"w",persistable:[true]} : () -> tensor<8x16xf32>
+    (%1) = "pd_op.data" () {name:"x",shape:(pd_op.IntArray)[4,8]} : () -> builtin.tensor<4x8xf32>
+    (%2) = "pd_op.matmul" (%1, %0) {struct_name:"/Net/"} : (tensor<4x8xf32>, tensor<8x16xf32>) -> tensor<4x16xf32>
+    () = "builtin.shadow_output" (%2) {output_name:"y"} : (tensor<4x16xf32>) ->
+}
+"""
 
 
 class Net(nn.Module):

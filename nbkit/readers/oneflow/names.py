@@ -29,6 +29,11 @@ def split_name(name: str) -> tuple[str, str, int] | None:
     return path, op, int(number)
 
 
+def is_from_outside(tensor: str) -> bool:
+    """Returns whether a tensor is an input of the graph, or of the system: listings do not say who makes them."""
+    return tensor.startswith(("_", "System-"))
+
+
 def holder(path: str) -> str:
     """Returns the path of the module that holds a variable: 'model.emb' of 'model.emb.weight'."""
     return path.rpartition(".")[0]

@@ -10,7 +10,9 @@ from nbkit.readers.oneflow.log.log import Log
 from nbkit.readers.oneflow.log.modules import module_rows
 from nbkit.readers.oneflow.log.runs import Run, runs
 from nbkit.readers.oneflow.log.stream import Stream
+from nbkit.readers.oneflow.log.tree_lines import is_of_tree
 from nbkit.readers.oneflow.meta import facts, graph_facts, notes
+from nbkit.readers.oneflow.names import is_from_outside
 from nbkit.readers.oneflow.rows.compiled import write_compiled
 from nbkit.readers.oneflow.rows.traced import write_traced
 from nbkit.readers.oneflow.text.lines import Cleaner
@@ -46,7 +48,7 @@ def read_oneflow_log(path: Path) -> Trace:
         about.append({**graph_facts(run, _write(rows, run)), "left_out": left_out})
         modules += module_rows(run.label, run.tree, _fixed(run))
     frames = {**rows.frames(), "modules": MODULES.frame(modules), "metrics": METRICS.frame(log.metrics.rows)}
-    return Trace(frames, _meta(lines, log, mojibake, about))
+    return Trace(frames, _meta(lines, log, mojibake, about, rows.notes(is_from_outside)))
 
 
 def _read(lines: TextLines, mojibake: Mojibake) -> Log:
@@ -66,8 +68,11 @@ def _read(lines: TextLines, mojibake: Mojibake) -> Log:
             stream = streams[rank] = Stream(log, rank)
         if rank is not None:
             tagged = stream
-        if not stream.take(number, line) and (rest := cleaner.learn(line)) is not None:
-            stream.take(number, rest)
+        if not stream.take(number, line):
+            if (rest := cleaner.learn(line)) is not None:
+                stream.take(number, rest)
+            elif is_of_tree(line):
+                log.skipped.add(number, line, "a line of a graph without the word that says which")
     for stream in streams.values():
         stream.close()
     return log
@@ -108,7 +113,9 @@ def _write(rows: GraphRows, run: Run) -> dict[str, list[str]]:
     return outside
 
 
-def _meta(lines: TextLines, log: Log, mojibake: Mojibake, about: list[dict[str, Any]]) -> dict[str, Any]:
+def _meta(
+    lines: TextLines, log: Log, mojibake: Mojibake, about: list[dict[str, Any]], more: list[str]
+) -> dict[str, Any]:
     line, text = log.errors[0] if log.errors else (None, None)
     error = None if text is None else {"type": "error", "message": text, "source": f"line {line}"}
     return {
@@ -120,6 +127,6 @@ def _meta(lines: TextLines, log: Log, mojibake: Mojibake, about: list[dict[str, 
         "error": error,
         "skipped": {},
         "skipped_lines": log.skipped.rows,
-        "notes": notes(log, mojibake, lines, about),
+        "notes": [*notes(log, mojibake, lines, about), *more],
         "oneflow": {"graphs": about, **facts(log, mojibake), "undecodable_bytes": lines.undecodable_bytes},
     }

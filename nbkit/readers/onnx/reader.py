@@ -34,6 +34,9 @@ def read_onnx_model(path: str | Path) -> Trace:
     """
     path = Path(path)
     model = _parsed(path, _data(path))
+    size = model.ByteSize()
+    model.DiscardUnknownFields()
+    unknown = size - model.ByteSize()
     mended = mend_texts(model)
     opsets = {opset.domain: opset.version for opset in model.opset_import}
     opsets |= {domain: opsets[alias] for domain in DEFAULT_DOMAINS for alias in DEFAULT_DOMAINS if alias in opsets}
@@ -46,7 +49,7 @@ def read_onnx_model(path: str | Path) -> Trace:
     except RecursionError as error:
         raise TraceError(f"{path} has graphs inside graphs, deeper than can be read; {EXPECTED}.") from error
     frames = {**reading.rows.frames(), "modules": reading.modules.frame(model.graph.name or path.stem)}
-    return Trace(frames, _meta(path, model, reading, mended))
+    return Trace(frames, _meta(path, model, reading, [*_notes(model, unknown, mended), *reading.rows.notes()]))
 
 
 def parsed_file(path: Path) -> ModelProto:
@@ -81,7 +84,7 @@ def _parsed(path: Path, data: bytes) -> ModelProto:
     return model
 
 
-def _meta(path: Path, model: ModelProto, reading: Reading, mended: int) -> dict[str, Any]:
+def _meta(path: Path, model: ModelProto, reading: Reading, notes: list[str]) -> dict[str, Any]:
     opsets = {opset.domain or "ai.onnx": opset.version for opset in model.opset_import}
     external = sorted(
         {entry.value for item in model.graph.initializer for entry in item.external_data if entry.key == "location"}
@@ -95,7 +98,7 @@ def _meta(path: Path, model: ModelProto, reading: Reading, mended: int) -> dict[
         "complete": not unknown,
         "error": None,
         "skipped_lines": [],
-        "notes": _notes(model, unknown, mended),
+        "notes": [*_undeclared(unknown), *notes],
         "onnx": {
             "graph": model.graph.name,
             "ir_version": model.ir_version,
@@ -112,11 +115,20 @@ def _meta(path: Path, model: ModelProto, reading: Reading, mended: int) -> dict[
     }
 
 
-def _notes(model: ModelProto, unknown: list[str], mended: int) -> list[str]:
+def _undeclared(domains: list[str]) -> list[str]:
+    if not domains:
+        return []
+    names = ", ".join(map(repr, domains))
+    return [f"The file has ops of {names}, but does not say of which version: it may be cut off."]
+
+
+def _notes(model: ModelProto, unknown: int, mended: int) -> list[str]:
     notes = []
     if unknown:
-        domains = ", ".join(map(repr, unknown))
-        notes.append(f"The file has ops of {domains}, but does not say of which version: it may be cut off.")
+        notes.append(
+            f"{unknown:,} bytes are of fields that ONNX does not have, and were left out: the file may be damaged, or "
+            "of a later version than the package onnx that is installed."
+        )
     if mended:
         notes.append(f"{mended:,} texts are not UTF-8; what could not be decoded is U+FFFD.")
     if model.graph.node and not model.graph.value_info:

@@ -63,6 +63,7 @@ class BlockGraph:
         facts: dict[str, Any] = {}
         if variable is None:
             facts["declared"] = False
+            self._rows.unmade[name] = None
         elif not own:
             facts["variable_of"] = self._named(self._owner(name))
             facts["persistable"] = variable.persistable

@@ -33,7 +33,7 @@ def read_paddle_program(path: Path) -> Trace:
         "complete": graphs.is_whole and not lines.damage,
         "error": None,
         "skipped_lines": skipped.rows,
-        "notes": [*_notes(lines, skipped), *_rounding(graphs)],
+        "notes": [*_notes(lines, skipped), *_rounding(graphs), *graphs.rows.notes()],
         "paddle": graphs.facts(),
     }
     return Trace(graphs.rows.frames(), meta)

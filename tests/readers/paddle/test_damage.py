@@ -55,7 +55,10 @@ def test_encodings_and_line_ends(read, form, encode):
 def test_foreign_bytes_are_counted(read):
     trace = read(texts.MODERN.encode().replace(b"var x", "var x中".encode("gbk")) + "结束\n".encode("gbk"))
     assert trace.graph_tensors["tensor"][0] == "x\ufffd\ufffd"
-    assert trace.meta["notes"] == ["6 bytes are not of the file's encoding; they are shown as U+FFFD."]
+    assert trace.meta["notes"] == [
+        "6 bytes are not of the file's encoding; they are shown as U+FFFD.",
+        "1 tensor is read that nothing in the file makes, the first 'x': parts of the file may be lost.",
+    ]
 
 
 @pytest.mark.parametrize("content", [b"", b"\x00\xff\x17" * 1000, b"hello\n" * 300, b"{\n}\n" * 10, b"var x\n"])

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from nbkit.readers.oneflow.log.modules import ModuleTree
 from nbkit.readers.oneflow.log.store import Graphs, Listing
 from nbkit.readers.oneflow.text.multiline_records import TensorBody
-from nbkit.readers.oneflow.text.operator_line import START, OperatorLines
+from nbkit.readers.oneflow.text.operator_line import ARROW, START, OperatorLines
 from nbkit.readers.oneflow.text.tensor_text import tensor_text
 from nbkit.readers.skipped_lines import SkippedLines
 
@@ -17,6 +17,11 @@ def tree_word(line: str) -> str | None:
     """Returns which line of the tree it is, told from its first word; the bracket before it may be lost."""
     text = line[1:] if line[:1] == "(" else line
     return next((word for word in WORDS if text.startswith(word)), None)
+
+
+def is_of_tree(line: str) -> bool:
+    """Returns whether it is a line of the tree by its form, whatever its first word."""
+    return (line[:1] == "(" and line.endswith((OPENS, IS_EMPTY))) or ("sbp=(" in line and ARROW in line)
 
 
 class TreeLines:

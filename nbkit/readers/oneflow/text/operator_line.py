@@ -73,7 +73,9 @@ class OperatorLines:
             self._placement(text, placement, location),
             text[location + len(LOCATION) : -2] if location >= 0 else None,
             lists_in(inputs) if "[" in inputs else [],
-            is_damaged=inputs.count("sbp=(") != inputs.count(DTYPE) or results.count("sbp=(") != results.count(DTYPE),
+            is_damaged=any(
+                not part.count("sbp=(") == part.count(SIZE) == part.count(DTYPE) for part in (inputs, results)
+            ),
         )
 
     def _placement(self, text: str, placement: int, location: int) -> str | None:

@@ -120,6 +120,8 @@ class PirReader:
 
     def _end(self, number: int, text: str) -> None:
         """Ends a region, `} else {` with another one of the same operation, or the program."""
+        if pir_operations.ARROW in text:
+            self._skipped.add(number, text, "is no operation")
         if not self._open:
             return
         _, holder = self._open.pop()

@@ -77,7 +77,12 @@ def _types(operation: Operation, rest: str) -> list[str] | None:
             return None
         rest = rest[end + 1 :].lstrip()
     if rest.startswith(ARROW):
-        return pir_text.split(rest, len(ARROW))[0]
+        if START.search(rest):
+            operation.damage = "its line has another operation, too"
+        types, end = pir_text.split(rest, len(ARROW))
+        if end is not None:
+            operation.damage = operation.damage or "its types cannot be read"
+        return types
     if rest or operation.bare_type != "while":
         operation.damage = "its types cannot be read" if rest else "its record is cut"
     return None
@@ -100,6 +105,8 @@ def _results(operation: Operation, names: list[str], types: list[str] | None) ->
     if types is not None and len(types) != len(names):
         operation.damage = operation.damage or "it has other numbers of results and of types"
     result = [pir_text.typed(name, text) for name, text in zip(names, known, strict=True)]
+    if not all(map(pir_text.is_read, result, known)):
+        operation.damage = operation.damage or "its types cannot be read"
     for position, variable in enumerate(result):
         variable.persistable = operation.kind in ("parameter", "buffer")
         variable.is_parameter = operation.kind == "parameter"

@@ -14,6 +14,7 @@ MARK = re.compile(r'->|"(?:[^"\\]|\\.)*+"?|[\[\](){}<>,]', re.DOTALL)
 # `(Int32)2`, `(pd_op.DataType)float32`: values with their types, to 2024.
 TYPED = re.compile(r"\([A-Za-z_][\w.:]{0,80}\)(?=\S)")
 TENSOR = re.compile(r"(?:([\w.]*)\.)?(\w*tensor\w*|selected_rows)<")
+HAS_SIZES = re.compile(r"\dx\w+|tensor\W*<")
 SIZES = re.compile(r"((?:-?\d{1,18}x)*+)([A-Za-z]\w{0,20})")
 
 
@@ -63,6 +64,11 @@ def value(text: str, depth: int = 0) -> Any:
         fields = (piece.partition(":") for piece in split(text[1:-1])[0])
         return {name.strip(): value(content.strip(), depth + 1) for name, _, content in fields}
     return number(text)
+
+
+def is_read(variable: Variable, text: str) -> bool:
+    """Returns whether a value has a shape, if the text of its type has sizes or says that it is a tensor."""
+    return variable.shape is not None or "vec" in text or HAS_SIZES.search(text) is None
 
 
 def typed(name: str, text: str) -> Variable:
