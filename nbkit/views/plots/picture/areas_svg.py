@@ -11,43 +11,53 @@ from nbkit.views.plots.picture.picture import MARK_COLOR, Chart, Picture
 from nbkit.views.summary.names import shown
 
 # In units of the viewBox, which are pixels where there is room.
-WIDTH, HEIGHT, LEFT, RIGHT, LINE, FONT, TITLE = 900, 210, 64, 892, 16, 11, 13
-TICKS, COLUMNS, LETTERS = 6, 4, 48
-Scale = Callable[[Any], Any]  # of a place or an array of them
+WIDTH, HEIGHT, LEFT, RIGHT, LINE = 900, 210, 64, 892, 16
+TICKS, LONGEST = 6, 48
+Scale = Callable[[Any], Any]  # of a value or an array of them
 
 
 def areas_svg(picture: Picture) -> str:
     """Writes the one chart of a picture, with its areas, bands and upright marks, in the colors of the page."""
-    (chart,) = picture.charts
-    heading = picture.heading(picture.width)
+    (chart,), heading = picture.charts, picture.heading(picture.width)
     top = LINE * (len(heading) + 1) + 4
-    base, x = top + HEIGHT, np.asarray(chart.series[0].x, np.float64)
-    low, high = float(x[0]), float(x[-1])
-    heights = np.cumsum([series.y for series in chart.series], axis=0)
-    most = float(heights.max()) * 1.05 or 1.0
-
-    def across(at: Any) -> Any:
-        return LEFT + (at - low) * (RIGHT - LEFT) / ((high - low) or 1.0)
-
-    lines = [_steps(across(x), base - height * HEIGHT / most, base) for height in heights]
-    parts = [
-        *(_text(0, LINE * row, line, f'font-size="{TITLE}"') for row, line in enumerate(heading, 1)),
-        f'<g opacity=".75">{"".join(_areas(chart, lines))}</g>',
-        *_marks(chart, across, top),
-        *_axes(chart, (low, high), across, most, base),
-        *_legend(chart, base + 3 * LINE),
+    base = top + HEIGHT
+    x, heights = np.array(chart.series[0].x, float), np.cumsum([series.y for series in chart.series], axis=0)
+    ends = (float(x[0]), float(x[-1])), (0.0, float(heights.max()) * 1.05)
+    across, up = _scale(*ends[0], LEFT, RIGHT), _scale(*ends[1], base, top)
+    # Each lies on the whole of those below it: what is seen of it is its own part.
+    areas = [
+        f'<path fill="{series.color}" d="{_steps(across(x), up(height), base)}"/>'
+        for series, height in zip(chart.series[::-1], heights[::-1], strict=True)
     ]
-    height = base + LINE * (4 + (len(chart.series) - 1) // COLUMNS)
+    names = [f'<tspan fill="{series.color}">■</tspan> {escape(series.name)}' for series in chart.series[::-1]]
+    parts = [
+        *(_text(0, LINE * row, escape(line), 'font-size="13"') for row, line in enumerate(heading, 1)),
+        f'<g opacity=".75">{"".join(areas)}</g>',
+        *_marks(chart, across, top),
+        *_axes(chart, *ends, across, up),
+        _text(LEFT, base + 2 * LINE, " &#160; ".join(names)),
+    ]
     return (
-        f'<svg viewBox="0 0 {WIDTH} {height}" width="100%" role="img" aria-label="{escape(picture.title)}" '
-        f'font-family="system-ui,sans-serif" font-size="{FONT}" fill="currentColor">{"".join(parts)}</svg>'
+        f'<svg viewBox="0 0 {WIDTH} {base + 3 * LINE}" width="100%" role="img" aria-label="{escape(picture.title)}" '
+        f'font-family="system-ui,sans-serif" font-size="11" fill="currentColor">{"".join(parts)}</svg>'
     )
 
 
-def _areas(chart: Chart, lines: list[str]) -> Iterator[str]:
-    # Each lies on the whole of those below it: what is seen of it is its own part.
-    for series, line in zip(chart.series[::-1], lines[::-1], strict=True):
-        yield f'<path fill="{series.color}" d="{line}"/>'
+def _scale(low: float, high: float, start: float, end: float) -> Scale:
+    return lambda value: start + (value - low) * (end - start) / ((high - low) or 1.0)
+
+
+def _axes(
+    chart: Chart, ends: tuple[float, float], heights: tuple[float, float], across: Scale, up: Scale
+) -> Iterator[str]:
+    base, top = up(heights[0]), up(heights[1])
+    for at in _ticks(*ends):
+        yield _text(across(at), base + LINE, f"{at:,g}", 'text-anchor="middle"')
+    for at in _ticks(*heights):
+        yield _text(LEFT - 6, up(at) + 4, f"{at:,g}", 'text-anchor="end"')
+    yield f'<path d="M{LEFT} {top}V{base}H{RIGHT}" stroke="currentColor" fill="none"/>'
+    yield _text(RIGHT, base + 2 * LINE, escape(chart.x_title), 'text-anchor="end"')
+    yield _text(0, top - 8, escape(chart.y_title))
 
 
 def _steps(x: np.ndarray, y: np.ndarray, base: int) -> str:
@@ -62,41 +72,20 @@ def _marks(chart: Chart, across: Scale, top: int) -> Iterator[str]:
         left, width = across(first), across(last) - across(first)
         yield f'<rect x="{left:.1f}" y="{top}" width="{width:.1f}" height="5" fill="{phase_color(phase)}"/>'
     for phase, first, last in chart.long_bands():
-        yield _text(across((first + last) / 2), top - 4, shown(phase, LETTERS), 'text-anchor="middle"')
+        yield _text(across((first + last) / 2), top - 4, escape(shown(phase, LONGEST)), 'text-anchor="middle"')
     for at, name in chart.upright:
-        left, side = across(at), "end" if across(at) > WIDTH / 2 else "start"
-        line = f"M{left:.1f} {top}V{top + HEIGHT}"
+        line, side = f"M{across(at):.1f} {top}V{top + HEIGHT}", "end" if across(at) > WIDTH / 2 else "start"
         yield f'<path d="{line}" stroke="{MARK_COLOR}" stroke-dasharray="2 2" fill="none"/>'
-        beside = left + (4 if side == "start" else -4)
-        yield _text(beside, top + LINE, name, f'fill="{MARK_COLOR}" text-anchor="{side}"')
-
-
-def _axes(chart: Chart, ends: tuple[float, float], across: Scale, most: float, base: int) -> Iterator[str]:
-    yield f'<path d="M{LEFT} {base - HEIGHT}V{base}H{RIGHT}" stroke="currentColor" fill="none"/>'
-    for at in _ticks(*ends):
-        yield _text(across(at), base + LINE, f"{at:,g}", 'text-anchor="middle"')
-    for at in _ticks(0.0, most):
-        yield _text(LEFT - 6, base - at * HEIGHT / most + 4, f"{at:,g}", 'text-anchor="end"')
-    yield _text((LEFT + RIGHT) / 2, base + 2 * LINE, chart.x_title, 'text-anchor="middle"')
-    middle = base - HEIGHT / 2
-    yield _text(12, middle, chart.y_title, f'text-anchor="middle" transform="rotate(-90 12 {middle})"')
+        yield _text(across(at), top + LINE, f"&#160;{escape(name)}&#160;", f'fill="{MARK_COLOR}" text-anchor="{side}"')
 
 
 def _ticks(low: float, high: float) -> list[float]:
-    """Returns round numbers between two, at most TICKS or so."""
+    """Returns round numbers between two, TICKS or fewer apart."""
     least = ((high - low) or 1.0) / TICKS
     power = 10.0 ** np.floor(np.log10(least))
     step = next(power * factor for factor in (1, 2, 5, 10) if power * factor >= least)
     return [float(step * number) for number in range(int(np.ceil(low / step)), int(high / step) + 1)]
 
 
-def _legend(chart: Chart, top: int) -> Iterator[str]:
-    """Yields color and name of the areas, the uppermost first."""
-    for number, series in enumerate(chart.series[::-1]):
-        left, y = LEFT + number % COLUMNS * 200, top + number // COLUMNS * LINE
-        yield f'<rect x="{left}" y="{y}" width="9" height="9" fill="{series.color}" opacity=".75"/>'
-        yield _text(left + 14, y + 9, series.name)
-
-
-def _text(x: float, y: float, text: str, look: str = "") -> str:
-    return f'<text x="{x:.1f}" y="{y:.1f}" {look}>{escape(text)}</text>'
+def _text(x: float, y: float, html: str, look: str = "") -> str:
+    return f'<text x="{x:.1f}" y="{y:.1f}" {look}>{html}</text>'
