@@ -25,7 +25,7 @@ NOT_TOLD = (
 )
 
 
-@dataclass
+@dataclass(slots=True)
 class Saved:
     """Describes one saved tensor; `saver` is the slot of the op that saves it."""
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 from weakref import ref
 
@@ -15,7 +14,7 @@ NO_MEMORY = -1  # the number of what was not met, or has no memory of its own
 BEFORE = -1  # the place of what was there when the recording began
 
 
-@dataclass
+@dataclass(slots=True)
 class Storage:
     """Describes one memory: what it is for, the op that made it, and the last op before it was freed."""
 
@@ -25,6 +24,14 @@ class Storage:
     device: str
     made: int
     freed: int | None = None
+
+
+class Watched(ref[UntypedStorage]):
+    """Tells when a memory is gone, and holds what is known of it until then: one object in place of five."""
+
+    __slots__ = ("held", "key")
+    held: Storage
+    key: int
 
 
 class Storages:
@@ -38,20 +45,19 @@ class Storages:
         self.place = place
         self.all: list[Storage] = []
         self.events: list[tuple[int, int, int]] = []
-        # By the id of its storage, as long as that is there, with the weak reference that tells.
-        self.known: dict[int, tuple[Any, Storage]] = {}
+        self.known: dict[int, Watched] = {}  # by the id of its storage, as long as that is there
         self.merged: tuple[Storage, Any] | None = None
         self.on_gone: Callable[[int], None] = lambda number: None  # is told of a memory that is gone
 
     def find(self, storage: UntypedStorage) -> Storage | None:
         """Returns what is known of a memory; None if it was not met."""
         entry = self.known.get(id(storage))
-        return None if entry is None else entry[1]
+        return None if entry is None else entry.held
 
     def number_at(self, memory: int) -> int:
         """Returns the number of a memory by the id of its storage; NO_MEMORY if it was not met."""
         entry = self.known.get(memory)
-        return NO_MEMORY if entry is None else entry[1].number
+        return NO_MEMORY if entry is None else entry.held.number
 
     def of(self, tensor: Tensor) -> Storage | None:
         """Returns the memory of a tensor; None if it was not met, or the tensor's layout has none of its own."""
@@ -72,13 +78,12 @@ class Storages:
         new = Storage(len(self.all), kind, storage.nbytes(), str(tensor.device), place)
         self.all.append(new)
         self.events.append((place, new.number, 1))
-        self._follow(storage, new)
+        self._follow(storage, new, self._gone)
         return new
 
     def stands_for(self, fake: Tensor, held: Storage) -> None:
         """Takes the memory of a fake tensor for that of the real one."""
-        storage = fake.untyped_storage()
-        self.known[id(storage)] = ref(storage, partial(self._unknown, id(storage))), held
+        self._follow(fake.untyped_storage(), held, self._unknown)
 
     def merge(self, tensor: Tensor) -> None:
         """Takes a memory for freed by the op that runs, which a step without modes would write into it."""
@@ -96,18 +101,19 @@ class Storages:
             self.events = [event for event in self.events if event[1:] != (held.number, -1)]
             held.freed = None
 
-    def _follow(self, storage: UntypedStorage, held: Storage) -> None:
-        self.known[id(storage)] = (ref(storage, partial(self._gone, id(storage), held)), held)
+    def _follow(self, storage: UntypedStorage, held: Storage, on_gone: Callable[[Any], None]) -> None:
+        watched = self.known[id(storage)] = Watched(storage, on_gone)
+        watched.held, watched.key = held, id(storage)
 
-    def _unknown(self, key: int, reference: Any) -> None:
-        if (entry := self.known.get(key)) is not None and entry[0] is reference:
-            del self.known[key]
+    def _unknown(self, watched: Watched) -> None:
+        if self.known.get(watched.key) is watched:
+            del self.known[watched.key]
 
-    def _gone(self, key: int, held: Storage, reference: Any) -> None:
-        self._unknown(key, reference)
-        self.on_gone(held.number)
-        if held.freed is None:
-            self._free(held)
+    def _gone(self, watched: Watched) -> None:
+        self._unknown(watched)
+        self.on_gone(watched.held.number)
+        if watched.held.freed is None:
+            self._free(watched.held)
 
     def _free(self, held: Storage) -> None:
         held.freed = self.place()

@@ -85,7 +85,8 @@ class FakeStep(StepMode):
         super().__init__()  # type: ignore[no-untyped-call]
         self.fake = FakeMode()
         self.watcher, self.stand_in = watcher, stand_in
-        self.formulas: dict[OpOverload, Callable[..., Any] | None] = {}
+        # Of each op, once: its registered rule, and whether it is one of KEPT.
+        self.rules: dict[OpOverload, tuple[Callable[..., Any] | None, bool]] = {}
         # What calls like the running op's have in common, null if it was unusual, and the ids of the memories it took.
         self.alike: Alike | None = None
         self.memories: list[int] = []
@@ -193,16 +194,18 @@ class FakeStep(StepMode):
 
     def _run(self, func: OpOverload, args: Any, kwargs: Any) -> Any:
         refuse_device(func, kwargs)
-        if func not in self.formulas:
+        rule = self.rules.get(func)
+        if rule is None:
             refuse_nested(func._opname.startswith("_nested_tensor_from_"), self.asking.place)
-            self.formulas[func] = shape_formula(func)
-        if (formula := self.formulas[func]) is not None:
+            rule = self.rules[func] = shape_formula(func), func in KEPT
+        formula, keeps_more = rule
+        if formula is not None:
             return formula(*args, **kwargs)
         if func is ITEM and (value := self.asking.item(args[0])) is not None:
             return value
         try:
             out = self._computed(func, args, kwargs)
-            if func in KEPT:
+            if keeps_more:
                 self.alike, out = None, self.workspaces.filled(func, args, out)
             return out
         except NEEDS_VALUES as error:
