@@ -8,7 +8,8 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from nbkit.trace.trace import Trace
 
-Asked, Said = ParamSpec("Asked"), TypeVar("Said")
+Asked = ParamSpec("Asked")
+Said = TypeVar("Said")
 # By function, trace and options; with the trace, so that no other one takes its id.
 _KNOWN: ContextVar[dict[tuple[Any, ...], tuple[Trace, Any]] | None] = ContextVar("known", default=None)
 

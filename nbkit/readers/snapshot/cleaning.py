@@ -31,7 +31,7 @@ def cleaned(segments: list[Any], traces: Any) -> tuple[list[Item], list[list[Ite
             result = copies[id(items)] = [item for item in right if first[_place(item)] is item]
             lost[noun] += len(items) - len(right)
             again[noun] += len(right) - len(result)
-        return result  # type: ignore[no-any-return]
+        return result
 
     traces = traces if isinstance(traces, list) else [traces]
     all_events = [event for trace in traces if isinstance(trace, list) for event in trace if isinstance(event, dict)]
