@@ -114,9 +114,16 @@ def _changed(side: Side, change: Callable[[Any, float, int], Array], value: Arra
 
     Both executions read the very same value there, and must answer alike.
     """
-    readers = (side.results[reader] for reader in side.execution.readers[number])
-    is_asked = any(one.phase == "backward" and not THRESHOLDS.isdisjoint((one.op or "").split(".")) for one in readers)
+    is_asked = any(_asks(side, reader) for reader in side.execution.readers[number])
     return value if is_asked else change(value, eps, number)
+
+
+def _asks(side: Side, number: int) -> bool:
+    """Returns whether an op tells the backward pass a side of a border, or places: of the largest elements, say."""
+    result, readers = side.results[number], side.execution.readers[number]
+    if result.phase == "backward":
+        return not THRESHOLDS.isdisjoint((result.op or "").split("."))
+    return result.dtype.startswith("int") and any(side.results[one].phase == "backward" for one in readers)
 
 
 def _is_suspect(left: Side, match: Match, local: Local) -> bool:

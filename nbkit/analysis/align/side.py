@@ -24,7 +24,7 @@ HUGE = 5_000.0
 MASKED_IN = frozenset({"softmax", "log_softmax", "attention", "exp"})
 # What is done to a mask, and to scores with it, on the way there.
 ON_THE_WAY = PASSING | ARITHMETIC | frozenset(
-    "where slice split concat pad embedding triangle constant maximum minimum amax reducemax clamp clip".split()
+    "where slice split concat pad embedding triangle constant maximum minimum reduce_max clamp clip".split()
 )  # fmt: skip
 
 

@@ -24,8 +24,8 @@ def alone_in(side: Side, which: int, matches: Matches, differing: set[int], meas
         for number in sorted(chosen):
             if number in known or not chosen.isdisjoint(side.results[number].sources):
                 continue
-            # What reads a constant says more than the constant.
-            is_read = side.results[number].kind == "constant" and not chosen.isdisjoint(side.execution.readers[number])
+            # What reads a constant says more than the constant, also that it changes nothing.
+            is_read = side.results[number].kind == "constant" and bool(side.execution.readers[number])
             if is_read or _is_compared(side, which, number, matches, measured, equal) or is_noise(side, number, known):
                 chosen.discard(number)
                 equal.add(number)

@@ -1,7 +1,7 @@
 """Tests for NaN and Inf that one side alone has, rows that are wholly masked, and values on a border."""
 
 from collections.abc import Iterator, Sequence
-from itertools import product
+from itertools import chain, combinations, product
 
 import numpy as np
 import numpy.typing as npt
@@ -31,13 +31,14 @@ def nan(case: Case) -> Kind | None:
 
 
 def _handled(case: Case, left: Floats, right: Floats) -> Kind | None:
-    """Tests whether the two differ only where what both read has NaN, there or anywhere along one axis."""
+    """Tests whether the two differ only where what both read has NaN, there or anywhere along some axes."""
     differ = ~(np.isclose(left, right, rtol=max(1e-5, 4 * case.eps), atol=0, equal_nan=True)).reshape(-1)
     for one in case.known:
         is_nan = np.isnan(floats(one.value)) if one.is_left and one.is_right else np.zeros(1, dtype=bool)
         if not is_nan.any() or is_nan.all():
             continue
-        for places in (is_nan, *(is_nan.any(axis) for axis in range(is_nan.ndim))):
+        axes = chain.from_iterable(combinations(range(is_nan.ndim), count) for count in range(is_nan.ndim + 1))
+        for places in (is_nan.any(some) for some in axes):
             if places.size == differ.size and differ.any() and not (differ & ~places.reshape(-1)).any():
                 sides = ("left", "right") if np.isnan(left).sum() > np.isnan(right).sum() else ("right", "left")
                 is_passed = np.isnan(left).any() != np.isnan(right).any()
@@ -48,24 +49,48 @@ def _handled(case: Case, left: Floats, right: Floats) -> Kind | None:
 
 
 def _at_border(case: Case) -> Kind | None:
-    """Tests whether two gradients differ only where what they read has one or two values: the ends of a clamp, say."""
+    """Tests whether two gradients differ only where what they read lies on a border: an end of a clamp, or a tie."""
     pairs = [*product(*(_gradients(ops) for ops in (case.region.left_ops, case.region.right_ops)))]
     for one in case.known:
         for left, right in pairs if one.is_left or one.is_right else ():
             if not left.shape == right.shape == one.value.shape:
                 continue
-            differ = left != right
-            values = np.unique(one.value[differ])
-            is_same = ~differ & np.isin(one.value, values) & (left != 0)
-            is_stopped = not left[differ].any() or not right[differ].any()  # one side lets no gradient through there
-            if 0 < len(values) <= 2 < len(np.unique(one.value)) and is_stopped and not is_same.any():
-                ends = " or ".join(f"{value:.6g}" for value in values)
-                return Kind("border", f"The two differ only where {one.name} is exactly {ends}.", 0.0)
+            found = _ties(one.value, left, right) or _ends(one.value, left, right)
+            if found:
+                return Kind("border", f"The two differ only where {one.name} {found}.", 0.0)
     return None
 
 
+def _ends(value: Array, left: Floats, right: Floats) -> str:
+    """Returns in words at which one or two values alone gradients differ; nothing where there are none."""
+    differ = left != right
+    values = np.unique(value[differ])
+    is_same = ~differ & np.isin(value, values) & (left != 0)
+    is_stopped = not left[differ].any() or not right[differ].any()  # one side lets no gradient through there
+    is_border = 0 < len(values) <= 2 < len(np.unique(value)) and is_stopped and not is_same.any()
+    return f"is exactly {' or '.join(f'{value:.6g}' for value in values)}" if is_border else ""
+
+
+def _ties(value: Array, left: Floats, right: Floats) -> str:
+    """Returns in words whether gradients differ just at the largest or smallest of rows that have several of them."""
+    differ, is_any = left != right, (left != 0) | (right != 0)
+    extremes = ((np.max, "largest"), (np.min, "smallest")) if value.dtype != np.bool_ and differ.any() else ()
+    for axis, (extreme, name) in product(range(value.ndim), extremes):
+        is_extreme = value == extreme(value, axis, keepdims=True)
+        is_tied = is_extreme.sum(axis) > 1
+        rows, has_gradient = differ.any(axis), is_any.any(axis)
+        is_elsewhere = (differ & ~is_extreme).any() or (has_gradient & ~is_tied).sum() == 0
+        if np.array_equal(rows, is_tied & has_gradient) and not is_elsewhere:
+            return (
+                f"has its {name} value along axis {axis} several times: one of them gets the gradient, or all share it"
+            )
+    return ""
+
+
 def _gradients(ops: Sequence[Piece]) -> list[Floats]:
-    return [floats(piece.value) for piece in ops if piece.value is not None and piece.result.phase == "backward"]
+    """Returns the gradients of the pair and of the op before it: what is farther is not yet all of one."""
+    found = [floats(piece.value) for piece in ops if piece.value is not None and piece.result.phase == "backward"]
+    return found[-2:]
 
 
 def _infinite_mask(left: Floats, right: Floats) -> Kind | None:

@@ -168,12 +168,12 @@ def match_structure(left: Side, right: Side, matches: Matches, differing: tuple[
 
 
 def _match_named_outputs(left: Side, right: Side, matches: Matches, differing: tuple[set[int], set[int]]) -> None:
-    """Adds matches of outputs that differ and have one name, such as the gradients of one parameter."""
-    for name, first in left.execution.outputs.items():
-        second = right.execution.outputs.get(name, -1)
+    """Adds matches of outputs that differ and stand in one place, such as the gradients of one parameter."""
+    for name, other in output_pairs(left.execution, right.execution):
+        first, second = left.execution.outputs[name], right.execution.outputs[other]
         is_free = first not in matches.right_of and second not in matches.left_of
         if is_free and first in differing[0] and second in differing[1] and left.numel[first] == right.numel[second]:
-            add_match(left, right, first, second, "name", matches)
+            add_match(left, right, first, second, "name" if name == other else "structure", matches)
 
 
 def _follow(left: Side, right: Side, matches: Matches, differing: tuple[set[int], set[int]]) -> None:

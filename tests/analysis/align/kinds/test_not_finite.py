@@ -63,3 +63,28 @@ def test_the_axes_that_a_reduction_reads_are_no_first_divergence(reduce):
     first = first_of(reduce, "onnx")
     places = [first[side] for side in ("left", "right") if first[side] is not None]
     assert places and all(place["kind"] == "op" for place in places)
+
+
+@pytest.mark.parametrize(
+    "reduce",
+    [
+        lambda x: x.amax(-1),
+        lambda x: x.reshape(4, 2, 4).amin((1, 2)),
+        lambda x: x.reshape(2, 2, 8).amax(1).exp(),
+        lambda x: (x / x.amax(-1, keepdim=True)).tanh(),
+    ],
+)
+def test_nan_behind_the_first_place_of_a_row_is_not_seen_by_onnxruntime(reduce):
+    pytest.importorskip("onnxruntime")
+    first = first_of(reduce, "onnx")
+    assert first["kind"] == "nan_handling"
+    assert [first[side]["name"] for side in ("left", "right")] == [first["left"]["name"]] * 2
+    assert first["left"]["name"] in ("amax", "amin")
+    assert "the left one passes it on, the right one does not" in first["message"]
+
+
+def test_axes_behind_which_nothing_differs_are_no_divergence():
+    pytest.importorskip("onnxruntime")
+    x = X.clone().reshape(2, 2, 8)
+    x[0, 0, 0] = float("nan")
+    assert nbkit.opalign(Apply(lambda x: x.log().amax((0, 1, 2))), "onnx", inputs=[x]).meta["first_divergence"] is None
