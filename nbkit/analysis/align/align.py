@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from nbkit.analysis.align.allowance import NARROW
+from nbkit.analysis.align.beginnings.draws import drawn_events
 from nbkit.analysis.align.beginnings.returned import (
     match_returned,
     mistaken_outputs,
@@ -103,7 +104,7 @@ def align(left: Execution, right: Execution) -> Alignment:
     matches.replace(blank_agree(*sides, matches))
     state = state_of(*sides, matches, differs, measured)
     local = measured.of(matches, differs, state.harmless)
-    begins = events(*sides, matches, differs, local, state.differing)
+    begins = [*drawn_events(*sides, matches), *events(*sides, matches, differs, local, state.differing)]
     if not begins:
         matches.replace([*_rounded_alone(matches, local), *_rounded_state(*sides, matches)])
     begins = [*spoiled_events(*sides, matches, differs, begins), *begins]

@@ -19,6 +19,7 @@ from nbkit.divergence.arguments import other_arguments
 from nbkit.divergence.columns import action_of, mark_of
 from nbkit.graphs.module_paths import ModulePaths
 from nbkit.graphs.rows import GraphRows, json_text, shape_text
+from nbkit.numerics.blocks import same_bits
 from nbkit.schema import ALIGNMENT, CORRESPONDENCE, RESULTS
 from nbkit.trace.executions.execution import Execution
 
@@ -168,11 +169,25 @@ def _reason(alignment: Alignment, which: int, number: int) -> tuple[str, str] | 
     if into is None or result.kind == "input":
         return None
     made = other.results[into]
+    if (twin := _twin(alignment, which, number, into)) is not None:
+        return "folded", f"merged with {twin}, which has the same values and is what {made.op} of the {name} reads"
     if result.kind != "op":  # such as a bias of zeros, which an exporter leaves out
         return "folded", f"{made.op or made.name} of the {name} has it inside"
     if made.kind != "op":
         return "folded", f"a step to what the {name} has as the {made.kind} {made.name}"
     return "folded", f"a step inside {made.op or made.name} of the {name}"
+
+
+def _twin(alignment: Alignment, which: int, number: int, into: int) -> str | None:
+    """Returns the name of a parameter of the same values that the other side reads in the place of this one."""
+    side, other = (alignment.left, alignment.right) if which == 0 else (alignment.right, alignment.left)
+    value = side.execution.value(number)
+    for result in side.results if side.results[number].kind in ("parameter", "buffer") else ():
+        partner, twin = alignment.matches.partner(which, result.result_id), side.execution.value(result.result_id)
+        is_read = partner in other.results[into].sources and result.kind != "op"
+        if is_read and value is not None and twin is not None and value.shape == twin.shape and same_bits(value, twin):
+            return result.name
+    return None
 
 
 def _folded_into(alignment: Alignment, which: int, number: int) -> int | None:
