@@ -12,7 +12,7 @@ from nbkit.analysis.align.kinds.casts import cast_and_back
 from nbkit.analysis.align.kinds.find import kind_of
 from nbkit.analysis.align.kinds.indices import NAME as OTHER_INDICES
 from nbkit.analysis.align.kinds.products import reduced_product
-from nbkit.analysis.align.kinds.read import kind_of_read
+from nbkit.analysis.align.kinds.read import kind_of_read, missing_step
 from nbkit.analysis.align.region import Kind, Piece, Region
 from nbkit.analysis.align.rerun import computing, is_same, other_operands
 from nbkit.analysis.align.side import Side, values_of
@@ -22,7 +22,7 @@ MOST_AGREED = 40
 
 
 # These kinds are of what is made beside the activations: masks, rotary and other positions.
-OF_TABLES = ("mask_shifted", "mask_inverted", "rotary_base", "position_shifted")
+OF_TABLES = ("mask_shifted", "mask_inverted", "missing_mask", "rotary_base", "position_shifted")
 
 
 def first_divergence(alignment: Alignment) -> dict[str, Any] | None:
@@ -139,7 +139,11 @@ def _place(side: Side, inside: tuple[int, ...]) -> dict[str, Any] | None:
     if not inside:
         return None
     ops = [number for number in inside if side.results[number].kind == "op" and not _only_passes(side, number)]
-    result = side.results[(ops or inside[-1:])[0]]
+    number, is_read = (ops or inside[-1:])[0], side.execution.readers
+    if side.results[number].kind == "constant":  # what computes with it says more
+        while is_read[number] and (side.is_passing[number] or side.results[number].kind == "constant"):
+            number = is_read[number][0]
+    result = side.results[number]
     return {
         "result_id": result.result_id,
         "name": result.name,
@@ -172,7 +176,8 @@ def kind_of_event(alignment: Alignment, event: Event) -> Kind | None:
     if event.match is None:
         return other_argument(alignment, event)
     kind = cast_and_back(alignment, event) or kind_of_read(alignment, event) or _kind_of_values(alignment, event)
-    return kind or reduced_product(alignment, event) or other_number(alignment, event)
+    kind = kind or reduced_product(alignment, event) or other_number(alignment, event)
+    return kind or missing_step(alignment, event)
 
 
 def _kind_of_values(alignment: Alignment, event: Event) -> Kind | None:
@@ -243,7 +248,10 @@ def message_of(alignment: Alignment, event: Event, kind: Kind | None) -> str:
         side, other = ("left", "right") if places[0] else ("right", "left")
         return f"only the {side} one has it, and nothing made of it agrees with the {other} one"
     error = alignment.error_of(match)
-    if where["kind"] != "op":
+    state = alignment.left.results[match.left]
+    if state.kind == "constant":
+        what = f"the constant {state.name}, which it reads, has other values on the right"
+    elif where["kind"] != "op":
         what = f"the {where['kind']} {where['name']} has other values on the right"
     else:
         what = _what(alignment, event, kind)

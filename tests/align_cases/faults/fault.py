@@ -10,8 +10,8 @@ from tests.align_cases.ports.port import Port
 
 KINDS = frozenset(
     "transposed permuted_heads repeated_heads rotary_layout rotary_base epsilon scale missing_bias missing_residual "
-    "mask_shifted mask_inverted activation norm_place accumulation_dtype swapped_operands other_weights untied_weight "
-    "nan position_shifted".split()
+    "mask_shifted mask_inverted missing_mask activation norm_place accumulation_dtype swapped_operands other_weights "
+    "untied_weight nan position_shifted".split()
 )
 Plant = Callable[[nn.Module, nn.Module], None]
 

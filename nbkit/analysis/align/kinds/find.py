@@ -10,7 +10,7 @@ from nbkit.analysis.align.kinds.case import Case
 from nbkit.analysis.align.kinds.inside.branches import branch_kind
 from nbkit.analysis.align.kinds.inside.variants import attention_kind
 from nbkit.analysis.align.kinds.linear import gain, missing_bias, missing_residual, scale
-from nbkit.analysis.align.kinds.masks import mask_inverted, mask_shifted
+from nbkit.analysis.align.kinds.masks import mask_inverted, mask_shifted, missing_mask
 from nbkit.analysis.align.kinds.norms.epsilon import epsilon
 from nbkit.analysis.align.kinds.norms.gains import other_gain
 from nbkit.analysis.align.kinds.norms.place import norm_place
@@ -29,6 +29,7 @@ Test = Callable[[Case], Kind | None]
 KINDS: dict[str, Test] = {
     "mask_shifted": mask_shifted,
     "mask_inverted": mask_inverted,
+    "missing_mask": missing_mask,
     "accumulation_dtype": accumulation_dtype,
     "epsilon": epsilon,
     "rotary_base": rotary_base,

@@ -58,22 +58,28 @@ def mask_shifted(case: Case) -> Kind | None:
 
 
 def mask_inverted(case: Case) -> Kind | None:
-    """Tests whether the right one masks what the left one does not, or nothing of what the left one masks."""
+    """Tests whether the right one masks what the left one does not, and the reverse."""
     masks = masks_of(case)
     if masks is None:
         return None
     explained = _stray(~masks.left, masks.right, masks)
     if explained <= STRAY and _has_both(masks.left):
         return Kind("mask_inverted", "The right one masks what the left one does not, and the reverse.", explained)
-    if masks.form == "flags" or not _agree(case, masks):
+    return None
+
+
+def missing_mask(case: Case) -> Kind | None:
+    """Tests whether one side masks nothing of what the other one masks."""
+    masks = masks_of(case)
+    if masks is None or masks.form == "flags" or not _agree(case, masks):
         return None
     for mine, other, texts in (
         (masks.left, masks.right, ("left", "right")),
         (masks.right, masks.left, ("right", "left")),
     ):
         if mine.any() and not other[masks.rows].any():
-            message = f"Nothing of what the {texts[0]} one masks is masked on the {texts[1]}."
-            return Kind("mask_inverted", message, 0.0)
+            message = f"The {texts[1]} one masks nothing of what the {texts[0]} one masks, as if it had no mask."
+            return Kind("missing_mask", message, 0.0)
     return None
 
 

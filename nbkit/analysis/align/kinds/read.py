@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from nbkit.analysis.align.align import Alignment
+from nbkit.analysis.align.allowance import region_of
 from nbkit.analysis.align.differing import SLICING
 from nbkit.analysis.align.events import Event
 from nbkit.analysis.align.kinds.arguments import argument_alone
@@ -24,6 +25,8 @@ OTHER = 10
 SQUARES = ("power", "square", "multiply")
 # Values of the same size that are tried as a residual.
 MOST_TRIED = 40
+# So many steps of one side alone are listed.
+MOST_STEPS = 3
 
 
 @dataclass(frozen=True)
@@ -46,6 +49,40 @@ def kind_of_read(alignment: Alignment, event: Event) -> Kind | None:
             return kind
         operand = _operand(alignment, event)
         return None if operand is None else _kind_of(alignment, event, operand)
+
+
+def missing_step(alignment: Alignment, event: Event) -> Kind | None:
+    """Tests whether one side reads as it is what the other one first passes through further ops, such as a norm.
+
+    The right op runs again on what the left one reads; `explained` is what that leaves of the difference.
+    """
+    if event.match is None or (operand := _operand(alignment, event)) is None:
+        return None
+    left, right = ("left", alignment.left, operand.left), ("right", alignment.right, operand.right)
+    for which, (more, less) in enumerate(((left, right), (right, left))):
+        pairs = alignment.matches.of(which)
+        known = {number: pair for number, pair in pairs.items() if pair.agrees}
+        region = region_of(more[1], more[2], known)
+        ops = [more[1].results[one] for one in region if one not in known and not more[1].is_passing[one]]
+        steps = [result.name for result in ops if result.kind == "op"]
+        shown = {alignment.matches.partner(1 - which, one) for one in _shown(less[1], less[2])}
+        if not steps or shown.isdisjoint(known.keys() & region):
+            continue
+        instead = operand.values[0].reshape(right[1].results[operand.right].shape)
+        if (rest := explained(alignment, event.match, {operand.right: instead})) is not None:
+            through = ", ".join(steps[:MOST_STEPS]) + (", ..." if len(steps) > MOST_STEPS else "")
+            name = less[1].results[computing(less[1], less[2])].name
+            text = f"The {less[0]} one reads {name} as it is, where the {more[0]} one has {through} between."
+            return Kind("missing_step", text, rest)
+    return None
+
+
+def _shown(side: Side, number: int) -> list[int]:
+    """Returns a result and what it only shows in another form, back to the op that computes it."""
+    found = [number]
+    while found[-1] != computing(side, number):
+        found.append(side.results[found[-1]].sources[0])
+    return found
 
 
 def _kind_of(alignment: Alignment, event: Event, operand: Operand) -> Kind | None:

@@ -176,9 +176,12 @@ def masks():
     yield Planted("mask_inverted", "flags", region(causal(16), ~causal(16)), ("and the reverse",))
     pair = softmax(masked(scores, causal(16), -1e9)), softmax(masked(scores, ~causal(16), -1e9))
     yield Planted("mask_inverted", "probabilities", region(*pair), ("and the reverse",))
-    yield Planted(
-        "mask_inverted", "no mask", region(softmax(masked(scores, causal(16))), softmax(scores)), ("Nothing",)
-    )
+    words = "The {} one masks nothing of what the {} one masks, as if it had no mask"
+    pair = softmax(masked(scores, causal(16))), softmax(scores)
+    yield Planted("missing_mask", "probabilities", region(*pair), (words.format("right", "left"),))
+    yield Planted("missing_mask", "of the left", region(*pair[::-1]), (words.format("left", "right"),))
+    pair = softmax(masked(scores, causal(16, shift=-1) & ~np.eye(16, dtype=bool), -1e9)), softmax(scores)
+    yield Planted("missing_mask", "low scores", region(*pair), (words.format("right", "left"),))
     mask = causal(16, shift=-1)
     right = masked(scores, mask)
     dirty = softmax(right)

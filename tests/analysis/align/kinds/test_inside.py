@@ -37,7 +37,7 @@ FAULTS = {
     "scale": ({"scale": 0.125}, "0.353553 times"),
     "mask_shifted": ({"mask": causal(16, shift=1)}, "shifted by 1"),
     "mask_shifted: strict": ({"mask": strict()}, "shifted by -1"),
-    "mask_inverted": ({"mask": np.zeros((16, 16), bool)}, "Nothing"),
+    "missing_mask": ({"mask": np.zeros((16, 16), bool)}, "The right one masks nothing of what"),
     "rotary_base": ({"base": 5e5}, "500,000 on the right"),
     "rotary_layout": ({"layout": "interleaved"}, "interleaved on the right"),
     "swapped_operands: q, k": ({"q": K, "k": Q}, "in the place of"),
@@ -92,7 +92,7 @@ def test_unrelated_attention_has_no_kind(seed):
 FUSED = {
     "mask_shifted": {"mask": causal(16, shift=1)},
     "mask_inverted": {"mask": ~causal(16)},
-    "mask_inverted: none": {"mask": np.zeros((16, 16), bool)},
+    "missing_mask": {"mask": np.zeros((16, 16), bool)},
     "scale": {"scale": 0.125},
     "swapped_operands": {"q": K, "k": Q},
 }

@@ -53,8 +53,8 @@ def _other_masks(attention: Attention) -> Iterator[Variant]:
             yield "mask_shifted", text, attention.result(scores, _shifted(masked, shift))
     text = "The {there} one masks what the {here} one does not, and the reverse."
     yield "mask_inverted", text, attention.result(scores, ~masked)
-    text = "Nothing of what the {here} one masks is masked on the {there}."
-    yield "mask_inverted", text, attention.result(scores, np.zeros_like(masked))
+    text = "The {there} one masks nothing of what the {here} one masks, as if it had no mask."
+    yield "missing_mask", text, attention.result(scores, np.zeros_like(masked))
 
 
 def _is_known_everywhere(attention: Attention) -> bool:
