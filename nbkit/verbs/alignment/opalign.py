@@ -52,10 +52,12 @@ def opalign(
 ) -> Trace:
     """Runs two models on the same inputs and returns their results side by side, with the first divergence.
 
-    Each side is run once. Results are matched by their values (the same, reshaped, permuted, cast, part of a larger
-    one), then by names, then by the graph. The right ops run once more on the left one's values: what then still
-    differs begins there. The frame `alignment` has a row for each pair and for each result of one side alone, `results`
-    has all results; `meta["first_divergence"]` says where the two first diverge, null where they agree.
+    A module is called under a recorder and once more without one, whose outputs are compared, too: what a call prints
+    or takes from an iterator happens twice. Results are matched by their values (the same, reshaped, permuted, cast,
+    part of a larger one), then by names, then by the graph. The right ops run once more on the left one's values: what
+    then still differs begins there. The frame `alignment` has a row for each pair and for each result of one side
+    alone, `results` has all results; `meta["first_divergence"]` says where the two first diverge, null where they
+    agree.
 
     Args:
         left: what is right: a module or another callable, a program of torch.export, an ONNX model or its path, a trace
