@@ -2,38 +2,10 @@
 
 from typing import Any
 
+from nbkit.readers.element_sizes import element_bytes
 from nbkit.readers.text_proto import Message, message, messages, number, text, texts
 
-DTYPES = {
-    "kChar": "char",
-    "kFloat": "float32",
-    "kDouble": "float64",
-    "kInt8": "int8",
-    "kInt32": "int32",
-    "kInt64": "int64",
-    "kUInt8": "uint8",
-    "kOFRecord": "of_record",
-    "kFloat16": "float16",
-    "kTensorBuffer": "tensor_buffer",
-    "kBFloat16": "bfloat16",
-    "kBool": "bool",
-    "kUInt16": "uint16",
-    "kInt16": "int16",
-    "kInt128": "int128",
-    "kUInt32": "uint32",
-    "kUInt64": "uint64",
-    "kUInt128": "uint128",
-    "kComplex32": "complex32",
-    "kComplex64": "complex64",
-    "kComplex128": "complex128",
-}
-ELEMENT_BYTES = {
-    **dict.fromkeys(("char", "int8", "uint8", "bool"), 1),
-    **dict.fromkeys(("float16", "bfloat16", "int16", "uint16"), 2),
-    **dict.fromkeys(("float32", "int32", "uint32", "complex32"), 4),
-    **dict.fromkeys(("float64", "int64", "uint64", "complex64"), 8),
-    **dict.fromkeys(("int128", "uint128", "complex128"), 16),
-}
+NAMES = {"float": "float32", "double": "float64", "ofrecord": "of_record", "tensorbuffer": "tensor_buffer"}
 # More elements than this, and a size was misread.
 MOST_ELEMENTS = 1 << 50
 PARALLEL = {"broadcast_parallel": "B", "partial_sum_parallel": "P"}
@@ -43,7 +15,10 @@ def dtype_name(name: str | None) -> str | None:
     """Returns the dtype of a protobuf name (kFloat) or a Python one (oneflow.float32), without prefix, if any."""
     if name is None:
         return None
-    return DTYPES.get(name, name.removeprefix("oneflow.").removeprefix("flow."))
+    plain = name.removeprefix("k").lower()
+    plain = NAMES.get(plain, plain)
+    is_known = name[:1] == "k" and (element_bytes(plain) or plain in NAMES.values())
+    return plain if is_known else name.removeprefix("oneflow.").removeprefix("flow.")
 
 
 def dims(shape: Message) -> tuple[int, ...] | None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from math import prod
 from typing import TYPE_CHECKING, Any
 
+from nbkit.readers.element_sizes import element_bits
+
 if TYPE_CHECKING:
     from onnx import AttributeProto, TensorProto, TypeProto
 
@@ -19,7 +21,6 @@ SPELLED = {
     "float8e8m0": "float8_e8m0fnu",
     "float4e2m1": "float4_e2m1fn",
 }
-BITS = {"bool": 8, "complex64": 64, "complex128": 128, "bfloat16": 16, "string": None}
 # A tensor in an attribute is written out up to so many elements, other lists up to so many items.
 FEW, MANY = 16, 1_000
 
@@ -43,14 +44,6 @@ def element_type(dtype: str) -> int:
 
     written = {ours: theirs for theirs, ours in SPELLED.items()}
     return int(TensorProto.DataType.Value(written.get(dtype, dtype).upper()))
-
-
-def element_bits(dtype: str | None) -> int | None:
-    """Returns the bits of an element; null where unknown or where they differ."""
-    if dtype is None or dtype in BITS:
-        return BITS.get(dtype or "")
-    digits = "".join(letter if letter.isdigit() else " " for letter in dtype.partition("_")[0]).split()
-    return int(digits[0]) if digits else None
 
 
 def type_columns(value: TypeProto) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from nbkit.graphs.rows import GraphRows
-from nbkit.readers.paddle.dtypes import SIZES
+from nbkit.readers.element_sizes import element_bytes
 from nbkit.readers.paddle.links import Writers, from_outside, reads, writes
 from nbkit.readers.paddle.phases import inserted, phase
 from nbkit.readers.paddle.records import Block, BlockReference, Operation, Program, Variable, VariableReference
@@ -157,7 +157,7 @@ class BlockGraph:
             return
         shape = variable.shape if variable else None
         numel = _numel(shape)
-        size = SIZES.get(variable.dtype or "") if variable else None
+        size = element_bytes(variable.dtype) if variable else None
         self._rows.tensor(
             self.graph,
             name,

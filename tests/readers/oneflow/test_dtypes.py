@@ -2,7 +2,8 @@
 
 import pytest
 
-from nbkit.readers.oneflow.dtypes import DTYPES, ELEMENT_BYTES, dtype_name, element_count, sbp_name, sbp_names
+from nbkit.readers.element_sizes import element_bytes
+from nbkit.readers.oneflow.dtypes import dtype_name, element_count, sbp_name, sbp_names
 
 
 @pytest.mark.parametrize(
@@ -17,7 +18,10 @@ def test_dtypes_have_the_names_of_the_frames() -> None:
     assert [dtype_name(name) for name in ("kFloat", "kBFloat16", "kOFRecord")] == ["float32", "bfloat16", "of_record"]
     assert [dtype_name(name) for name in ("oneflow.float16", "flow.bool")] == ["float16", "bool"]
     assert dtype_name(None) is None
-    assert {name for name in DTYPES.values() if name not in ELEMENT_BYTES} == {"of_record", "tensor_buffer"}
+    names = "Char Float Double Int8 Int32 Int64 UInt8 Float16 BFloat16 Bool UInt16 Int16 Int128 Complex32 Complex128"
+    sizes = [element_bytes(dtype_name(f"k{name}")) for name in names.split()]
+    assert sizes == [1, 4, 8, 1, 4, 8, 1, 2, 2, 1, 2, 2, 16, 4, 16]
+    assert [element_bytes(dtype_name(name)) for name in ("kOFRecord", "kTensorBuffer", "kOther")] == [None] * 3
 
 
 def test_distributions_are_those_of_the_listing() -> None:

@@ -3,7 +3,8 @@
 from dataclasses import dataclass, field
 from typing import Any
 
-from nbkit.readers.oneflow.dtypes import ELEMENT_BYTES, element_count
+from nbkit.readers.element_sizes import element_bytes
+from nbkit.readers.oneflow.dtypes import element_count
 from nbkit.readers.oneflow.text.tensor_text import TensorText
 
 
@@ -98,4 +99,4 @@ def _add(totals: dict[str, dict[str, int]], path: str, sums: dict[str, int]) -> 
 
 
 def _bytes(tensor: TensorText) -> int:
-    return (element_count(tensor.shape) or 0) * ELEMENT_BYTES.get(tensor.dtype or "", 0)
+    return (element_count(tensor.shape) or 0) * (element_bytes(tensor.dtype) or 0)

@@ -5,7 +5,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from nbkit.graphs.rows import GraphRows
-from nbkit.readers.oneflow.dtypes import ELEMENT_BYTES, element_count
+from nbkit.readers.element_sizes import element_bytes
+from nbkit.readers.oneflow.dtypes import element_count
 from nbkit.readers.oneflow.text.operator_line import UNKNOWN, Description
 
 KINDS = {"parameter", "buffer", "input", "output", "constant"}
@@ -66,7 +67,7 @@ class Flow:
         if read_sbp:
             attributes["read_with_sbp"] = read_sbp
         numel = element_count(made.shape)
-        size = ELEMENT_BYTES.get(made.dtype or "")
+        size = element_bytes(made.dtype)
         rows.tensor(
             self.graph,
             tensor,

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from nbkit.readers.element_sizes import element_bits
 from nbkit.readers.onnx.graph import inner_graphs, op_name
 from nbkit.readers.onnx.run.program import Program, built, needed, reads, without
 from nbkit.readers.onnx.run.session import RefusedError, Session
-from nbkit.readers.onnx.types import SPELLED, element_bits, element_type
+from nbkit.readers.onnx.types import SPELLED, element_type
 from nbkit.trace.executions.execution import Array
 
 if TYPE_CHECKING:

@@ -1,0 +1,27 @@
+"""Tells the bits of an element from the dtype's name, and reads the short names that compilers have for dtypes."""
+
+import re
+
+# What stands before the bits: `i32`, `bf16`, `fp8_e4m3fn`.
+LETTERS = {"i": "int", "u": "uint", "ui": "uint", "f": "float", "fp": "float", "bf": "bfloat", "c": "complex"}
+SHORT = re.compile(r"(ui?|i|fp?|bf|c)(\d{1,3})_?(e\dm\d\w*)?")
+BITS = re.compile(r"(?:u?int|b?float|complex)([2468]|16|32|64|128)(?:_\w+|e\dm\d\w*)?")
+
+
+def element_bits(dtype: str | None) -> int | None:
+    """Returns the bits of an element; None where the name does not say them, or where they differ."""
+    if dtype in ("bool", "char"):
+        return 8
+    match = BITS.fullmatch(dtype or "")
+    return int(match[1]) if match else None
+
+
+def element_bytes(dtype: str | None) -> int | None:
+    """Returns the bytes of an element; None where it has none of its own, or where they are not known."""
+    return (element_bits(dtype) or 0) // 8 or None
+
+
+def full_name(name: str) -> str:
+    """Returns float32 of f32; other names as they are."""
+    match = SHORT.fullmatch(name)
+    return "".join((LETTERS[match[1]], match[2], f"_{match[3]}" if match[3] else "")) if match else name
