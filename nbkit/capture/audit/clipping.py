@@ -40,10 +40,6 @@ class Clips:
 
         patch.install(clip)
 
-    def remove(self) -> None:
-        if self.patch.function is not None:
-            self.patch.remove()
-
     def _note(self, parameters: Any, most: Any, norm: Any, location: Any) -> None:
         source, text = (None, None) if location is None else (location_text(location), code_text(location))
         given = frozenset(map(id, [parameters] if isinstance(parameters, Tensor) else parameters))

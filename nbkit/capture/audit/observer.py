@@ -13,6 +13,7 @@ from nbkit.capture.audit.activations import ActivationAudit
 from nbkit.capture.audit.averages import AverageAudit
 from nbkit.capture.audit.copies import parted_copies
 from nbkit.capture.audit.models import AuditedModel, unset_statistics
+from nbkit.capture.audit.passes import with_op_ids
 from nbkit.capture.audit.rows import parameters_frame
 from nbkit.capture.audit.steps import OptimizerAudit
 from nbkit.capture.frames.tensor_columns import TensorColumns
@@ -79,8 +80,8 @@ class AuditObserver(Observer):
             self.met_activations = self.activations.activations(op_ids)
             self.averages = self._averages(op_ids, ops)
             self.repeated_draws = self.optimizers.draws.ops(op_ids)
-            self.passes = self.optimizers.passes.passes(op_ids)
-            self.closed = self.optimizers.checkpoints.closed(op_ids)
+            self.passes = with_op_ids(self.optimizers.passes.noted, op_ids)
+            self.closed = with_op_ids(self.optimizers.checkpoints.noted, op_ids)
         return {}, {}
 
     def completed(self, frames: Frames, meta: Meta) -> tuple[Frames, Meta]:

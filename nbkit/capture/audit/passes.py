@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Callable, Iterator
 from threading import get_ident
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
@@ -16,6 +16,8 @@ from nbkit.capture.raw.recording import Recording
 from nbkit.capture.raw.source import code_text, location_text, user_location
 from nbkit.capture.replay.isolated import timed_isolated
 from nbkit.findings.training.facts import Closed, Pass
+
+Noted = TypeVar("Noted", Pass, Closed)
 
 
 class Passes:
@@ -51,10 +53,6 @@ class Passes:
 
         patch.install(backward)
 
-    def remove(self) -> None:
-        if self.patch.function is not None:
-            self.patch.remove()
-
     def stepped(self) -> None:
         """Notes that an optimizer steps, or that a GradScaler skips that: gradients may be cleared now."""
         self.is_pending = False
@@ -78,10 +76,6 @@ class Passes:
     def _trouble(self, error: Exception) -> None:
         self.is_pending = False
         self.recording.skip(f"backward passes not looked at ({type(error).__name__})")
-
-    def passes(self, op_ids: np.ndarray) -> list[Pass]:
-        """Returns the passes with op_ids; `op_ids` holds one per row of recording.ops."""
-        return [one._replace(ops=span(op_ids[one.ops.start : one.ops.stop])) for one in self.noted]
 
 
 class Checkpoints:
@@ -112,15 +106,16 @@ class Checkpoints:
 
         patch.install(apply)
 
-    def closed(self, op_ids: np.ndarray) -> list[Closed]:
-        """Returns the calls with op_ids; `op_ids` holds one per row of recording.ops."""
-        return [one._replace(ops=span(op_ids[one.ops.start : one.ops.stop])) for one in self.noted]
-
 
 def _is_filled(gradient: Tensor) -> bool:
     """Returns whether an element is not 0; true where values cannot be read."""
     found = measured_gradient(gradient)
     return found is None or found.state != "zero"
+
+
+def with_op_ids(noted: list[Noted], op_ids: np.ndarray) -> list[Noted]:
+    """Returns what was noted of rows of recording.ops with op_ids; `op_ids` holds one per row."""
+    return [one._replace(ops=span(op_ids[one.ops.start : one.ops.stop])) for one in noted]
 
 
 def span(op_ids: np.ndarray) -> range:

@@ -37,10 +37,6 @@ class Schedules:
 
         patch.install(update)
 
-    def remove(self) -> None:
-        if self.patch.function is not None:
-            self.patch.remove()
-
     def schedules(self) -> list[Schedule]:
         """Returns those that stepped as often at one go after each of several steps of their optimizer."""
         found = []

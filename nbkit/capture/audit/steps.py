@@ -45,19 +45,14 @@ class OptimizerAudit:
         self.events = OptimizerEvents(self._isolated, self._met, self._skipped, self.clips.before_scaler_steps)
 
     def install(self) -> None:
-        self.events.install()
-        self.clips.install()
-        self.passes.install()
-        self.checkpoints.install()
-        self.schedules.install()
+        for part in (self.events, self.clips, self.passes, self.checkpoints, self.schedules):
+            part.install()
         self.draws.begin()
 
     def remove(self) -> None:
-        self.schedules.remove()
-        self.checkpoints.patch.remove()
-        self.passes.remove()
+        for part in (self.schedules, self.checkpoints, self.passes, self.clips):
+            part.patch.remove()
         self.events.remove()
-        self.clips.remove()
 
     def _isolated(self, work: Callable[[], object]) -> None:
         timed_isolated(self.recording, work, self._trouble)

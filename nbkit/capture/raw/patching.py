@@ -63,17 +63,18 @@ class Patch:
 
     def remove(self) -> None:
         """Puts back what was there, or takes the patch out from below a later one; nothing if it is not installed."""
+        function, self.function = self.function, None  # `before` stays: a call may be running
+        if function is None:
+            return
         current = getattr(self.holder, self.name)
-        if current is self.function:
+        if current is function:
             if self.is_inherited:
                 delattr(self.holder, self.name)
             else:
                 setattr(self.holder, self.name, self.before)
-        while (above := getattr(current, "patch", None)) is not None and self.function is not None:
-            if above.before is self.function:
+        while (above := getattr(current, "patch", None)) is not None:
+            if above.before is function:
                 above.before = self.before
                 break
             current = above.before
-        if self.function is not None:
-            del self.function.patch
-            self.function = None  # `before` stays: a call may be running
+        del function.patch
