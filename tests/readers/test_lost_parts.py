@@ -75,3 +75,10 @@ def test_fields_and_values_that_an_onnx_model_lacks_are_told(tmp_path):
     assert note.startswith("1 tensor is read that nothing in the file makes, the first 'gone'")
     _, (note,) = told(tmp_path / "a.onnx", model(rest=b"\xf8\x07\x01"))  # field 127, the number 1
     assert note.startswith("3 bytes are of fields that ONNX does not have")
+
+
+@pytest.mark.parametrize("tag", ["[rank{}] ", "rank {}: ", "[1,{}]<stdout>:"])
+def test_ranks_of_a_paddle_program_are_told_apart_by_any_tag(tmp_path, tag):
+    path = tmp_path / "a.txt"
+    path.write_text("".join(f"{tag.format(rank)}{line}\n" for line in PADDLE.splitlines() for rank in (0, 1)))
+    assert nbkit.load(path).nodes["graph"].value_counts().to_dict() == {"block 0": 4, "program 2 block 0": 4}

@@ -22,6 +22,7 @@ class Ranks:
         self._pids = names
         self._of_thread = np.array([names.index(pid) for pid in pids], dtype=np.int64)
         self._begins: dict[int, Ints] = {}
+        self._mixed: list[object] = []
         own = events.integers("own_id")
         rows = np.flatnonzero((events.kind == HOST) & (own > 0))
         process = self._of_thread[events.thread[rows]]
@@ -33,13 +34,20 @@ class Ranks:
                 # No id is there more often than there are ranks; an op with the id of the one around it is no rank.
                 if len(begins) < counts.max():
                     self._begins[number] = begins
+                elif _are_twins(events, mine, own[mine]):
+                    self._mixed.append(names[number])
 
     @property
     def notes(self) -> list[str]:
-        return [
+        apart = [
             f"{len(rows) + 1} ranks share the process id {self._pids[number]} in this file; they are told apart by "
             "where their ids begin again."
             for number, rows in self._begins.items()
+        ]
+        return apart + [
+            f"Ranks share the process id {pid} in this file, their events mixed in order of time: nothing tells them "
+            "apart, and device work may be told of the wrong rank's op."
+            for pid in self._mixed
         ]
 
     def threads(self, thread: Ints, position: Ints) -> Ints:
@@ -96,6 +104,19 @@ class Ranks:
     def _label(self, number: int) -> str | None:
         match = LABEL.fullmatch(str(self._pids[number % len(self._pids)]))
         return match[1] if match else None
+
+
+def _are_twins(events: Events, rows: Ints, ids: Ints) -> bool:
+    """Returns whether most ops with the id of another one have its name, too, and are not inside of it."""
+    order = np.lexsort((events.start_ns[rows], ids))
+    rows, ids = rows[order], ids[order]
+    end = events.start_ns[rows] + events.duration_ns[rows]
+    is_same = np.diff(ids) == 0
+    is_again = is_same & (np.diff(end) > 0)
+    pairs = zip(rows[:-1][is_again].tolist(), rows[1:][is_again].tolist(), strict=True)
+    return 2 * sum(events.name[first] == events.name[second] for first, second in pairs) > int(
+        (np.diff(ids) == 0).sum()
+    )
 
 
 def _of_several(ids: Ints, process: Ints) -> Ints:

@@ -52,6 +52,12 @@ def test_ranks_that_share_a_pid_are_told_apart_and_noted(tmp_path):
     assert mm["parent_id"].isna().all() and mm["thread"].nunique() == 2
 
 
+def test_ranks_of_one_pid_in_order_of_time_are_noted(tmp_path):
+    events = sorted([*rank(0, 100, 0), *rank(1, 100, 0)], key=lambda event: (event["ts"], -event["dur"]))
+    note, *_ = nbkit.load(written(tmp_path / "t.json", events)).meta["notes"]
+    assert note.startswith("Ranks share the process id 100 in this file, their events mixed in order of time")
+
+
 def test_one_rank_has_no_note(tmp_path):
     events = rank(0, 100, 0)
     driver = {**events[-2], "cat": "cuda_driver", "ts": events[-2]["ts"] + 6}  # of the same correlation

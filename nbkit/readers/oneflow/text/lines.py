@@ -3,16 +3,11 @@
 import re
 from typing import NamedTuple
 
+from nbkit.readers import rank_tags
+
 COLOR = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 # What stands first in a line that may have a known prefix; most lines have none and are told by this alone.
-FIRST = frozenset("[(<#>|/;0123456789rRlLgGdDwW")
-# mpirun --tag-output and -l, torchrun --tee, and whatever else names the rank in brackets or before a colon.
-RANK_WORD = r"(?:(?:local[_ -]?|global[_ -]?)?rank|default|worker)[ _=:-]{0,2}"
-RANK = re.compile(
-    rf"\[\d+,(\d+)\]<std(?:out|err|diag)>:|(?:\[(?:{RANK_WORD})?|[(<]{RANK_WORD})(\d{{1,6}})[\])>]\s*[:|]?"
-    rf"|{RANK_WORD}(\d{{1,6}})\s*[:|]",
-    re.IGNORECASE,
-)
+FIRST = rank_tags.FIRST | frozenset("#>|/;0123456789")
 PREFIX = re.compile(
     r"(?:#|//|;|>|\|)+(?:\s+|$)"
     r"|\[?\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?\]?(?:\s*[-|]?\s*\[?"
@@ -82,9 +77,10 @@ def _without_prefixes(text: str) -> tuple[str | None, str]:
     """Returns the rank that a tag names, and the text behind all known prefixes."""
     rank = None
     for _ in range(MOST_PREFIXES):
-        if match := RANK.match(text):
-            rank = next(filter(None, match.groups()))
-        elif not (match := PREFIX.match(text)):
+        found, rest = rank_tags.rank_and_rest(text)
+        if found is None and (match := PREFIX.match(text)):
+            rest = text[match.end() :]
+        if rest is text:
             break
-        text = text[match.end() :].lstrip()
+        rank, text = found or rank, rest.lstrip()
     return rank, text

@@ -8,9 +8,9 @@ from nbkit.readers.paddle.text import pir, protobuf_text
 from nbkit.readers.paddle.text.pir import PirReader
 from nbkit.readers.paddle.text.protobuf_text import ProtobufReader
 from nbkit.readers.paddle.text.readable import ReadableReader
+from nbkit.readers.rank_tags import rank_and_rest
 from nbkit.readers.skipped_lines import SkippedLines
 
-RANK = re.compile(r"\[(?:\d{1,9},|rank ?)(\d{1,9})\](?:<std(?:out|err)>)?: ?")
 READABLE = re.compile(r"// block(?:_idx:| )\s{0,9}\d|\(inputs=")
 DECLARATION = re.compile(
     r"(?:persist|trainable|param|parameter|var) [^\n]{0,2000} : (?:[\w.]{1,60}\.)?[A-Z_]{3,40}(?:\.shape\(|\))"
@@ -42,11 +42,11 @@ class RanksReader:
 
     def line(self, number: int, text: str) -> None:
         """Takes the next line, its number from 1."""
-        match = RANK.match(text) if text.startswith("[") else None
-        rank = int(match[1]) if match else None
+        found, rest = rank_and_rest(text)
+        rank = None if found is None else int(found)
         if rank not in self._readers:
             self._readers[rank] = AnyReader(self._skipped, self._ended, rank)
-        self._readers[rank].line(number, text[match.end() :] if match else text)
+        self._readers[rank].line(number, text if found is None else rest.removeprefix(" "))
 
     def close(self) -> None:
         """Takes note that the file has ended."""
