@@ -107,6 +107,7 @@ def align(left: Execution, right: Execution) -> Alignment:
     begins = [*drawn_events(*sides, matches), *events(*sides, matches, differs, local, state.differing)]
     if not begins:
         matches.replace([*_rounded_alone(matches, local), *_rounded_state(*sides, matches)])
+        matches.replace(_again(*sides, matches))
     begins = [*spoiled_events(*sides, matches, differs, begins), *begins]
     begins = begins or output_events(*sides, matches)
     ordered = tuple(told(*sides, event) for event in sorted(begins, key=lambda event: event.order))
@@ -185,6 +186,16 @@ def blank_agree(left: Side, right: Side, matches: Matches) -> list[tuple[Match, 
         (match, replace(match, agrees=True))
         for match in matches.all
         if not match.agrees and left.is_blank[match.left] and right.is_blank[match.right] and match.relation is not None
+    ]
+
+
+def _again(left: Side, right: Side, matches: Matches) -> list[tuple[Match, Match]]:
+    """Returns matches of results that are there once more, with the values of one that agrees, as ones that agree."""
+    return [
+        (match, replace(match, agrees=True))
+        for match in matches.all
+        if not match.agrees and matches.left_of[match.right].agrees
+        if error_of(left, right, match) == error_of(left, right, matches.left_of[match.right])
     ]
 
 

@@ -103,12 +103,16 @@ def _unread(rows: pd.DataFrame) -> str:
     other = rows[rows["mark"].eq("~")]
     if not (other["kind"].isin(["parameter", "buffer", "constant"]) & other["output_error"].gt(0)).all():
         return ""
-    names, more = [shown(str(name)) for name in other["name"]], len(other) - 1
-    verb = "have" if more else "has"
-    return (
-        f"{names[0]}{f' and {units.count(more)} more' if more else ''} {verb} other values, which changed nothing "
-        f"with these inputs."
-    )
+    verb = "has" if len(other) == 1 else "have"
+    folded = rows[rows["relation"].eq("folded") & rows["kind"].isin(["parameter", "buffer"])]
+    why = f": {_some(folded)} {'is' if len(folded) == 1 else 'are'} folded into what the other side has"
+    return f"{_some(other)} {verb} other values, which changed nothing with these inputs{why * bool(len(folded))}."
+
+
+def _some(rows: pd.DataFrame) -> str:
+    """Returns '1.weight and 3 more'."""
+    names = [shown(str(name)) for name in rows["name"]]
+    return " and ".join([*names[:1], *[f"{units.count(len(names) - 1)} more"] * (len(names) > 1)])
 
 
 def _one_sided(about: Mapping[str, Any]) -> str:

@@ -211,3 +211,14 @@ def test_one_rounding_less_in_a_fused_norm_is_the_same():
     right.load_state_dict(left.state_dict())
     both = nbkit.opalign(left, right, inputs=((torch.randn(4, 16, 96) * 3).bfloat16(),))
     assert (both.meta["first_divergence"], both.meta["doubts"]) == (None, [])
+
+
+def test_a_norm_that_a_convolution_took_in_is_no_difference():
+    torch.manual_seed(0)
+    layers = nn.Conv2d(3, 8, 3), nn.BatchNorm2d(8), nn.ReLU(), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(8, 4)
+    model = nn.Sequential(*layers).eval()
+    trace = nbkit.opalign(model, "onnxruntime", inputs=(torch.randn(2, 3, 16, 16),))
+    assert trace.meta["first_divergence"] is None
+    assert said(trace).startswith("No output differs beyond rounding: ")
+    why = "1.weight and 3 more are folded into what the other side has."
+    assert f"0.weight and 1 more have other values, which changed nothing with these inputs: {why}" in said(trace)
