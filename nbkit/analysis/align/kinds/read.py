@@ -65,24 +65,20 @@ def missing_step(alignment: Alignment, event: Event) -> Kind | None:
         region = region_of(more[1], more[2], known)
         ops = [more[1].results[one] for one in region if one not in known and not more[1].is_passing[one]]
         steps = [result.name for result in ops if result.kind == "op"]
-        shown = {alignment.matches.partner(1 - which, one) for one in _shown(less[1], less[2])}
-        if not steps or shown.isdisjoint(known.keys() & region):
+        # Of views any one may stand where the region ends.
+        read = computing(less[1], less[2])
+        end = alignment.matches.partner(1 - which, read)
+        if not steps or end not in [computing(more[1], one) for one in known.keys() & region]:
+            continue
+        if less[1].does[read] != more[1].does[end]:  # what is equal by chance was passed through another step
             continue
         instead = operand.values[0].reshape(right[1].results[operand.right].shape)
         if (rest := explained(alignment, event.match, {operand.right: instead})) is not None:
             through = ", ".join(steps[:MOST_STEPS]) + (", ..." if len(steps) > MOST_STEPS else "")
-            name = less[1].results[computing(less[1], less[2])].name
+            name = less[1].results[read].name
             text = f"The {less[0]} one reads {name} as it is, where the {more[0]} one has {through} between."
             return Kind("missing_step", text, rest)
     return None
-
-
-def _shown(side: Side, number: int) -> list[int]:
-    """Returns a result and what it only shows in another form, back to the op that computes it."""
-    found = [number]
-    while found[-1] != computing(side, number):
-        found.append(side.results[found[-1]].sources[0])
-    return found
 
 
 def _kind_of(alignment: Alignment, event: Event, operand: Operand) -> Kind | None:

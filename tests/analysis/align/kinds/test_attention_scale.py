@@ -51,7 +51,7 @@ def test_attention_by_hand_with_the_right_scale_agrees_with_fused_attention():
 def test_a_mask_that_one_side_lacks_is_no_scale():
     for sides in ((by_hand(0.25), fused(is_causal=True)), (fused(), by_hand(0.25, is_causal=True))):
         first = first_of(*sides)
-        assert first["kind"] == "mask_inverted" and "is masked on the" in first["message"]
+        assert first["kind"] == "missing_mask" and "as if it had no mask" in first["message"]
 
 
 def test_a_scale_that_one_side_is_not_given_is_named_where_operands_are_the_same():

@@ -237,3 +237,11 @@ def test_an_embedding_that_is_scaled_is_named_where_it_is_read():
     first = first_of(Embedded(), Embedded(8), torch.arange(18).reshape(2, 9))
     assert first["kind"] == "scale"
     assert first["message"].endswith("The right one's mul is 8 times the left one's embedding, sqrt(64).")
+
+
+def test_a_number_that_is_added_to_what_is_no_variance_is_no_epsilon():
+    torch.manual_seed(0)
+    layers = torch.nn.Sequential(torch.nn.Linear(6, WIDTH), torch.nn.GELU(), torch.nn.Linear(WIDTH, 8)).bfloat16()
+    first = first_of(layers, lambda x: layers(x) + 0.005, randn(9, 6).bfloat16())
+    assert first is not None
+    assert first["kind"] != "epsilon"

@@ -101,6 +101,8 @@ def _added(case: Case, told: Told) -> Kind | None:
         return _outside(case, told, left, right)
     for known in _statistics_beside(case):
         noise = case.eps * float(np.median(np.abs(known)))
+        if known.min() < -noise:  # no mean of squares, and no variance
+            continue
         for forth, back in POWERS:
             first, second = (
                 _usual(back(side) - known, noise) if one is None else one.value
