@@ -50,8 +50,8 @@ def _draws(side: Side) -> Draws:
 
 
 def _is_other(side: Side, number: int, source: int) -> bool:
-    values = side.execution.value(number), side.execution.value(source)
-    return values[0] is not None and values[1] is not None and not np.array_equal(*values, equal_nan=True)
+    made, read = side.execution.value(number), side.execution.value(source)
+    return made is not None and read is not None and not np.array_equal(made, read, equal_nan=True)
 
 
 def _by_source(side: Side, numbers: Draws, pairs: Mapping[int, Match]) -> dict[frozenset[int], Draws]:
