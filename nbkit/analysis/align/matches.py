@@ -54,10 +54,20 @@ class Matches:
     def remove(self, gone: Iterable[Match]) -> None:
         """Takes matches out."""
         ids = {id(match) for match in gone}
+        if not ids:
+            return
         kept = [match for match in self.all if id(match) not in ids]
         self.all, self.right_of, self.left_of = [], {}, {}
         for match in kept:
             self.add(match)
+
+    def groups(self) -> tuple[dict[int, list[Match]], dict[int, list[Match]]]:
+        """Returns all matches of each result of the left side, and of the right one."""
+        found: tuple[dict[int, list[Match]], dict[int, list[Match]]] = {}, {}
+        for match in self.all:
+            found[0].setdefault(match.left, []).append(match)
+            found[1].setdefault(match.right, []).append(match)
+        return found
 
     def partner(self, side: int, number: int) -> int | None:
         """Returns the partner's result_id; null without one."""

@@ -15,8 +15,9 @@ from nbkit.numerics.blocks import inner_product
 
 Array = npt.NDArray[np.generic]
 Floats = npt.NDArray[np.float64]
-# Products of rows of this length are so small that a BLAS does not wake its threads, which costs milliseconds.
-BLOCK = 1024
+BLOCK = 4096
+# Products of a vector of this length are so small that a BLAS does not wake its threads, which costs milliseconds.
+SHORT = 1024
 PROJECTIONS = 6
 SYMMETRIC = 3
 SEED = 20_250
@@ -24,9 +25,7 @@ SEED = 20_250
 # are not all a multiple of a row.
 SAMPLE, GOLDEN = 64, (5**0.5 - 1) / 2
 # Elements that are widened at a time, in blocks.
-PIECE = 32 * BLOCK
-# The last axes are reduced together up to so many elements.
-JOINT = 8 * BLOCK
+PIECE = 8 * BLOCK
 # Random signs of so many blocks are made at once.
 FEWEST_BLOCKS = 4096
 # The squares of numbers whose largest is in between are far from the ends of float64.
@@ -187,9 +186,10 @@ def _projected(piece: Floats, block: int) -> Floats:
     sums = np.zeros(PROJECTIONS)
     if whole:
         sums += ((piece[: whole * BLOCK].reshape(-1, BLOCK) @ inner) * outer[block : block + whole]).sum(0)
-    if whole * BLOCK < len(piece):
-        rest = piece[whole * BLOCK :]
-        sums += (rest @ inner[: len(rest)]) * outer[block + whole]
+    rest = piece[whole * BLOCK :]
+    for start in range(0, len(rest), SHORT):
+        part = rest[start : start + SHORT]
+        sums += (part @ inner[start : start + len(part)]) * outer[block + whole]
     return sums
 
 
@@ -197,7 +197,7 @@ def _symmetric(flat: Array, shape: tuple[int, ...], scale: float, finite: int, n
     """Returns the symmetric projections: the last axes are reduced in one product, piece by piece, then the others."""
     sizes = _lengths(shape)
     first = len(sizes)
-    while first and (first == len(sizes) or prod(sizes[first - 1 :]) <= JOINT):
+    while first and (first == len(sizes) or prod(sizes[first - 1 :]) <= 2 * BLOCK):
         first -= 1
     weights = _joint_weights(sizes[first:])
     rows = flat.reshape(-1, len(weights))

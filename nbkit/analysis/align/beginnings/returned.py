@@ -148,12 +148,12 @@ def mistaken_outputs(left: Side, right: Side, matches: Matches) -> list[Match]:
 
     So it is where (x + 1000) - 1000 is x on one side, and not on the other one.
     """
-    found = []
+    found, same, (of_left, of_right) = [], same_of(left, right), matches.groups()
     for first, second in _numbers(left, right):
         error = error_in_order(left, right, first, second) if left.numel[first] == right.numel[second] else None
-        if error is None or error <= same_of(left, right):
+        if error is None or error <= same:
             continue
-        mine = [match for match in matches.all if match.left == first or match.right == second]
+        mine = [*of_left.get(first, ()), *of_right.get(second, ())]
         if all((match.left, match.right) != (first, second) for match in mine):
             found += [
                 match
@@ -185,10 +185,10 @@ def output_events(left: Side, right: Side, matches: Matches) -> list[Event]:
     wide = [name for name, side in (("left", left), ("right", right)) if _is_wide_inside(side)]
     least = same_of(left, right) if wide else tolerance_of(left, right)
     why = "".join(f"; the {name} side computes float16 in float32 (onnxruntime's CPU provider)" for name in wide)
-    found = []
+    found, (of_left, _) = [], matches.groups()
     for first, second in _numbers(left, right):
         error = error_in_order(left, right, first, second) if left.numel[first] == right.numel[second] else None
-        pairs = [match for match in matches.all if (match.left, match.right) == (first, second)]
+        pairs = [match for match in of_left.get(first, ()) if match.right == second]
         is_same = any(match.agrees and (not wide or (match.relation and match.relation.axes)) for match in pairs)
         if error is None or error <= least or is_same or _is_grown(right, second, error):
             continue
@@ -197,6 +197,7 @@ def output_events(left: Side, right: Side, matches: Matches) -> list[Event]:
         match = _match(left, right, first, second, agrees=False)
         matches.remove(pairs)
         matches.add(match)
+        of_left[first] = [match, *(one for one in of_left.get(first, ()) if one not in pairs)]
         message = f"the outputs differ by {_difference(left, right, match)}{why}"
         found.append(Event(match, (first,), (second,), first, message=message))
     return found

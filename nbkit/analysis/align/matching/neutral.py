@@ -79,9 +79,9 @@ def farther_matches(left: Side, right: Side, matches: Matches) -> Iterator[Match
                 # Views have one partner or another: they are one result here.
                 first = sides[0].execution.values.first(match.right if which else match.left)
                 of_mine.setdefault(first, []).append(match)
-        for found in of_mine.values():
+        for found in (group for group in of_mine.values() if len(group) > 1):
             errors = {(one.left if which else one.right): error_of(left, right, one) for one in found}
-            for one in found if len(found) > 1 else ():
+            for one in found:
                 other = one.left if which else one.right
                 error = errors[other] or 0.0
                 made = [errors.get(reader) for reader in sides[1].execution.readers[other]]
