@@ -220,15 +220,5 @@ class AuditObserver(Observer):
         }
 
     def forget(self) -> None:
-        self.audited.clear()
-        del (
-            self.recording,
-            self.modules,
-            self.optimizers,
-            self.activations,
-            self.met_activations,
-            self.written,
-            self.averages,
-            self.repeated_draws,
-            self.passes,
-        )
+        self.audited.clear()  # others hold the list
+        vars(self).clear()

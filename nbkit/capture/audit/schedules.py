@@ -20,8 +20,8 @@ class Schedules:
 
     def __init__(self, passes: Callable[[], int], steps: Counter[int]) -> None:
         self.passes, self.steps = passes, steps
-        self.met: dict[int, tuple[Any, str | None]] = {}  # by id: the scheduler, and its line
-        self.bursts: Counter[tuple[int, int, int]] = Counter()  # by id, steps of the optimizer, and passes before
+        # By id of the scheduler, both types and the line; by steps of the optimizer, and by passes before.
+        self.bursts: Counter[tuple[tuple[int, str, str, str | None], int, int]] = Counter()
         self.patch = Patch(LRScheduler, INNER)
 
     def install(self) -> None:
@@ -30,9 +30,10 @@ class Schedules:
         patch = self.patch
 
         def update(scheduler: Any, *args: Any, **kwargs: Any) -> Any:
-            place = user_location(sys._getframe(1))
-            self.met.setdefault(id(scheduler), (scheduler, place and location_text(place)))
-            self.bursts[id(scheduler), self.steps[id(scheduler.optimizer)], self.passes()] += 1
+            place, optimizer = user_location(sys._getframe(1)), scheduler.optimizer
+            line = None if place is None else location_text(place)
+            who = id(scheduler), type(scheduler).__name__, type(optimizer).__name__, line
+            self.bursts[who, self.steps[id(optimizer)], self.passes()] += 1
             return patch.before(scheduler, *args, **kwargs)
 
         patch.install(update)
@@ -40,10 +41,9 @@ class Schedules:
     def schedules(self) -> list[Schedule]:
         """Returns those that stepped as often at one go after each of several steps of their optimizer."""
         found = []
-        for key, (scheduler, source) in self.met.items():
+        for key in dict.fromkeys(who for who, _, _ in self.bursts):
             steps = [step for of, step, _ in self.bursts if of == key]
             times = {count for (of, _, _), count in self.bursts.items() if of == key}
             if len(steps) > 1 and len(times) == 1 and steps == [*range(steps[0], steps[-1] + 1)]:
-                names = type(scheduler).__name__, type(scheduler.optimizer).__name__
-                found.append(Schedule(*names, times.pop(), len(steps), source))
+                found.append(Schedule(key[1], key[2], times.pop(), len(steps), key[3]))
         return found

@@ -37,8 +37,7 @@ class MutedWarnings:
         return self
 
     def __exit__(self, *error: object) -> None:
-        if self.patch.function is not None:
-            self.patch.remove()
+        self.patch.remove()
 
     def run(self, work: Callable[[], Any]) -> Any:
         """The result of `work`."""

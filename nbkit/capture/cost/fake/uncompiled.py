@@ -50,8 +50,7 @@ def untraced() -> Iterator[None]:
     try:
         yield
     finally:
-        if patch.function is not None:
-            patch.remove()
+        patch.remove()
 
 
 def refuse_compiled(nodes: Iterable[Any]) -> None:
