@@ -64,8 +64,8 @@ OPS = table(
         "status",
         "str",
         "raised: it has no result, as an exception ended it; not run: a checkpoint (use_reentrant=False) that had "
-        "computed again all it needs ended it before it computed, without a self time; null for others, and for errors "
-        "in optime",
+        "computed again all it needs ended it before it computed, without a time of its own; null for others, and for "
+        "errors in optime",
     ),
     (
         "input_shapes",

@@ -24,12 +24,13 @@ def without_not_run(ops: pd.DataFrame) -> pd.DataFrame:
     is_raised[parent[is_raised & (parent >= 0)]] = False  # it came in a call inside
     is_raised &= (ops["phase"].eq("backward") & ops["level"].eq("aten")).to_numpy(bool)
     rows = [row for row in np.flatnonzero(is_raised).tolist() if saves_what_it_takes(ops["op"].iloc[row])]
-    self_us = ops["self_time_us"].to_numpy(np.float64, copy=True)
+    self_us, total_us = (ops[name].to_numpy(np.float64, copy=True) for name in ("self_time_us", "total_time_us"))
     np.add.at(self_us, parent[rows][parent[rows] >= 0], self_us[rows][parent[rows] >= 0])
+    total_us[rows] -= self_us[rows]
     self_us[rows] = 0.0
     status = ops["status"].copy()
     status.iloc[rows] = NOT_RUN
-    return ops.assign(self_time_us=self_us, status=status)
+    return ops.assign(self_time_us=self_us, total_time_us=total_us, status=status)
 
 
 @cache

@@ -65,10 +65,11 @@ def test_what_is_not_marked_ran(name, early_stop):
     assert early_stop or (traced.ops["status"].isna().all() and timed.ops["status"].isna().all())
 
 
-def test_a_call_that_did_not_run_has_no_time_of_its_own_and_its_caller_has_it():
+@pytest.mark.parametrize("repeats", (0, 3))
+def test_a_call_that_did_not_run_has_no_time_of_its_own_and_its_caller_has_it(repeats):
     step = step_of(PARTS["product"])
     step()
-    timed = nbkit.optime(device="cpu").run(step).ops
+    timed = nbkit.optime(device="cpu", repeats=repeats).run(step).ops
     (stopped,) = timed[timed["status"] == "not run"].index
     assert timed.loc[stopped, "op"].startswith("aten.addmm")
     assert timed.loc[stopped, "self_time_us"] == 0
