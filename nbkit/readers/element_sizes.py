@@ -1,6 +1,8 @@
 """Tells the bits of an element from the dtype's name, and reads the short names that compilers have for dtypes."""
 
 import re
+from collections.abc import Sequence
+from math import prod
 
 # What stands before the bits: `i32`, `bf16`, `fp8_e4m3fn`.
 LETTERS = {"i": "int", "u": "uint", "ui": "uint", "f": "float", "fp": "float", "bf": "bfloat", "c": "complex"}
@@ -19,6 +21,18 @@ def element_bits(dtype: str | None) -> int | None:
 def element_bytes(dtype: str | None) -> int | None:
     """Returns the bytes of an element; None where it has none of its own, or where they are not known."""
     return (element_bits(dtype) or 0) // 8 or None
+
+
+def sizes(dtype: str | None, shape: Sequence[int | None] | None) -> dict[str, int | None]:
+    """Returns columns numel and size_bytes; null where a size is not known or makes no sense."""
+    known = [size for size in shape or () if size is not None and size >= 0]
+    if shape is None or (0 not in known and len(known) < len(shape)):
+        return {"numel": None, "size_bytes": None}
+    numel, bits = prod(known), element_bits(dtype)
+    size_bytes = None if bits is None and numel else -(-numel * (bits or 0) // 8)
+    # More than an int64 holds is a number that no tensor has.
+    fits = numel < 2**62 and (size_bytes or 0) < 2**62
+    return {"numel": numel if fits else None, "size_bytes": size_bytes if fits else None}
 
 
 def full_name(name: str) -> str:

@@ -34,25 +34,20 @@ class SparseTexts:
     """Collects a text column that few events, or few different texts, fill."""
 
     def __init__(self) -> None:
-        self._rows = array("q")
-        self._codes = array("q")
+        self._codes = Sparse()
         self._known: dict[str, int] = {}
 
     def __len__(self) -> int:
-        return len(self._rows)
+        return len(self._codes)
 
     def put(self, row: int, text: str) -> None:
         """Gives `row` this text."""
-        self._rows.append(row)
-        self._codes.append(self._known.setdefault(text, len(self._known)))
+        self._codes.put(row, self._known.setdefault(text, len(self._known)))
 
     def dense(self, length: int) -> list[str | None]:
         """Returns the column with one entry per event, None where none was put."""
-        column: list[str | None] = [None] * length
-        texts = list(map(encodable, self._known))
-        for row, code in zip(self._rows, self._codes, strict=True):
-            column[row] = texts[code]
-        return column
+        texts = [*map(encodable, self._known), None]
+        return [texts[code] for code in self._codes.dense(length, -1).tolist()]
 
 
 def integers(values: "array[int]") -> Ints:

@@ -68,38 +68,34 @@ class Ranks:
 
     def _part(self, events: Events, process: Ints, made: str, taken: str, kind: int) -> bool:
         ids, taken_ids = events.integers(made), events.integers(taken)
-        makers: dict[int, dict[int, list[int]]] = defaultdict(lambda: defaultdict(list))
         rows = np.flatnonzero((events.kind == kind) & (ids > 0))
         rows = rows[np.isin(ids[rows], _of_several(ids[rows], process[rows]))]
-        for row, key, number in zip(rows.tolist(), ids[rows].tolist(), process[rows].tolist(), strict=True):
-            makers[key][number].append(row)
-        shared = {key: by for key, by in makers.items() if len(by) > 1}
-        takers = np.flatnonzero((events.kind == KERNEL) & np.isin(taken_ids, list(shared)))
+        first: dict[int, dict[int, int]] = defaultdict(dict)  # rows by id and process
+        new_ids: dict[tuple[int, int], int] = {}
         next_id = int(max(ids.max(initial=0), taken_ids.max(initial=0))) + 1
-        new_ids = {}
-        for key, number in ((key, number) for key, by in shared.items() for number in by):
-            new_ids[key, number] = next_id
-            ids[shared[key][number]] = next_id
-            next_id += 1
-        for key in np.unique(taken_ids[takers]).tolist() if len(takers) else ():
+        for row, key, number in zip(rows.tolist(), ids[rows].tolist(), process[rows].tolist(), strict=True):
+            first[key].setdefault(number, row)
+            ids[row] = new_ids.setdefault((key, number), next_id + len(new_ids))
+        takers = np.flatnonzero((events.kind == KERNEL) & np.isin(taken_ids, list(first)))
+        for key in np.unique(taken_ids[takers]).tolist():
             work = takers[taken_ids[takers] == key]
-            taken_ids[work] = [new_ids[key, number] for number in self._launchers(work, shared[key], process)]
-        return bool(shared)
+            taken_ids[work] = [new_ids[key, number] for number in self._launchers(work.tolist(), first[key], process)]
+        return bool(first)
 
-    def _launchers(self, work: Ints, makers: dict[int, list[int]], process: Ints) -> list[int]:
+    def _launchers(self, work: list[int], first: dict[int, int], process: Ints) -> list[int]:
         """Returns the process of each of these events of device work: of the same pid or label, else in file order."""
         result: dict[int, int] = {}
         by_candidates: dict[tuple[int, ...], list[int]] = defaultdict(list)
-        for row in work.tolist():
+        for row in work:
             label = self._label(int(process[row]))
-            same = [number for number in makers if number == process[row] or (label and label == self._label(number))]
-            by_candidates[tuple(same or makers)].append(row)
+            same = [number for number in first if number == process[row] or (label and label == self._label(number))]
+            by_candidates[tuple(same or first)].append(row)
         for candidates, rows in by_candidates.items():
+            is_even = len(rows) % len(candidates) == 0
             for at, row in enumerate(rows):
-                begun = [number for number in candidates if makers[number][0] < row] or candidates[:1]
-                is_even = len(rows) % len(candidates) == 0
+                begun = [number for number in candidates if first[number] < row] or candidates[:1]
                 result[row] = candidates[at * len(candidates) // len(rows)] if is_even else begun[-1]
-        return [result[row] for row in work.tolist()]
+        return [result[row] for row in work]
 
     def _label(self, number: int) -> str | None:
         match = LABEL.fullmatch(str(self._pids[number % len(self._pids)]))

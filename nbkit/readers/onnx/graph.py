@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from nbkit.graphs.module_paths import Held, ModulePaths
 from nbkit.graphs.rows import GraphRows
+from nbkit.readers.element_sizes import sizes
 from nbkit.readers.onnx import metadata as exporter
-from nbkit.readers.onnx.types import attribute_value, constant_columns, sizes, tensor_columns, type_columns
+from nbkit.readers.onnx.types import attribute_value, constant_columns, tensor_columns, type_columns
 
 if TYPE_CHECKING:
     from onnx import FunctionProto, GraphProto, NodeProto, TensorProto

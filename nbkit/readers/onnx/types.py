@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from math import prod
 from typing import TYPE_CHECKING, Any
 
-from nbkit.readers.element_sizes import element_bits
+from nbkit.readers.element_sizes import sizes
 
 if TYPE_CHECKING:
     from onnx import AttributeProto, TensorProto, TypeProto
@@ -65,18 +64,6 @@ def type_columns(value: TypeProto) -> tuple[dict[str, Any], dict[str, Any]]:
 def tensor_columns(tensor: TensorProto) -> dict[str, Any]:
     """Returns columns dtype and shape of a tensor in the file."""
     return {"dtype": dtype_name(tensor.data_type), "shape": list(tensor.dims)}
-
-
-def sizes(dtype: str | None, shape: list[int | None] | None) -> dict[str, int | None]:
-    """Returns columns numel and size_bytes; null where a size is not known or makes no sense."""
-    known = [size for size in shape or () if size is not None and size >= 0]
-    if shape is None or len(known) < len(shape):
-        return {"numel": None, "size_bytes": None}
-    bits = element_bits(dtype)
-    size_bytes = None if bits is None else -(-prod(known) * bits // 8)
-    # More than an int64 holds is a number that no tensor has.
-    fits = prod(known) < 2**62 and (size_bytes or 0) < 2**62
-    return {"numel": prod(known) if fits else None, "size_bytes": size_bytes if fits else None}
 
 
 def constant_columns(attributes: dict[str, Any]) -> dict[str, Any]:

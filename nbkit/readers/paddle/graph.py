@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from nbkit.graphs.rows import GraphRows
-from nbkit.readers.element_sizes import element_bytes
+from nbkit.readers.element_sizes import sizes
 from nbkit.readers.paddle.links import Writers, from_outside, reads, writes
 from nbkit.readers.paddle.phases import inserted, phase
 from nbkit.readers.paddle.records import Block, BlockReference, Operation, Program, Variable, VariableReference
@@ -156,17 +156,15 @@ class BlockGraph:
         if variable is None and name in self._scope:
             return
         shape = variable.shape if variable else None
-        numel = _numel(shape)
-        size = element_bytes(variable.dtype) if variable else None
+        dtype = variable.dtype if variable else None
         self._rows.tensor(
             self.graph,
             name,
             self._kinds.get(name, "temporary"),
             shape=_sizes(shape),
-            dtype=variable.dtype if variable else None,
+            dtype=dtype,
             node_id=self._makers.get(name),
-            numel=numel,
-            size_bytes=0 if numel == 0 else numel * size if numel is not None and size else None,
+            **sizes(dtype, shape),
             reads=self._reads[name],
             writes=self._writes[name],
             attributes=_facts(variable),
@@ -211,16 +209,6 @@ def _sizes(shape: tuple[int, ...] | None) -> list[int | None] | None:
 def _type(variable: Variable | None) -> dict[str, Any]:
     """Returns the columns dtype and shape."""
     return {"dtype": variable.dtype, "shape": _sizes(variable.shape)} if variable else {}
-
-
-def _numel(shape: tuple[int, ...] | None) -> int | None:
-    """Returns the elements of a shape: none where a size is 0, unknown where one is or where no int64 holds it."""
-    if shape is None or (0 not in shape and any(size < 0 for size in shape)):
-        return None
-    product = 1
-    for size in shape:
-        product = product * size if 0 not in shape else 0
-    return product if product < 1 << 58 else None
 
 
 def _facts(variable: Variable | None) -> dict[str, Any]:

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from onnx import AttributeProto, TensorProto, helper, numpy_helper
 
-from nbkit.readers.onnx.types import attribute_value, constant_columns, dtype_name, element_bits, sizes, type_columns
+from nbkit.readers.element_sizes import element_bits, sizes
+from nbkit.readers.onnx.types import attribute_value, constant_columns, dtype_name, type_columns
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from nbkit.graphs.rows import GraphRows
-from nbkit.readers.element_sizes import element_bytes
-from nbkit.readers.oneflow.dtypes import element_count
+from nbkit.readers.element_sizes import sizes
 from nbkit.readers.oneflow.text.operator_line import UNKNOWN, Description
 
 KINDS = {"parameter", "buffer", "input", "output", "constant"}
@@ -66,8 +65,6 @@ class Flow:
         attributes: dict[str, Any] = {"sbp": list(made.sbp)} if made.sbp else {}
         if read_sbp:
             attributes["read_with_sbp"] = read_sbp
-        numel = element_count(made.shape)
-        size = element_bytes(made.dtype)
         rows.tensor(
             self.graph,
             tensor,
@@ -75,8 +72,7 @@ class Flow:
             node_id=node,
             dtype=made.dtype,
             shape=made.shape,
-            numel=numel,
-            size_bytes=None if numel is None or size is None else numel * size,
+            **sizes(made.dtype, made.shape),
             reads=reads,
             writes=self.writes[tensor],
             attributes=attributes,
