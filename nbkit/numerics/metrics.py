@@ -175,7 +175,8 @@ def _measured(actual: Array, expected: Array, starts: Array, precision: Precisio
     In few passes over the data, since they are what comparing costs: NaN and Inf are counted only where there are some.
     """
     expected = _within(expected, precision)
-    counts: tuple[Array, ...] = (np.zeros(len(starts), dtype=np.int64),) * 4
+    none = np.zeros(len(starts), dtype=np.int64)
+    counts = (none, none, none, none)
     error = actual - expected
     size = np.abs(error)
     sums = np.add.reduceat(size, starts)
@@ -249,10 +250,11 @@ def _integer_error(actual: Array, expected: Array) -> Array:
     return np.where(is_above, size, -size)
 
 
-def _counted(actual: Array, expected: Array, starts: Array) -> tuple[Array, ...]:
+def _counted(actual: Array, expected: Array, starts: Array) -> tuple[Array, Array, Array, Array]:
     """Returns NaN counts of both sides, then Inf counts of both."""
-    tests = (np.isnan(actual), np.isnan(expected), np.isinf(actual), np.isinf(expected))
-    return tuple(np.add.reduceat(test, starts, dtype=np.int64) for test in tests)
+    nans = [np.add.reduceat(np.isnan(side), starts, dtype=np.int64) for side in (actual, expected)]
+    infs = [np.add.reduceat(np.isinf(side), starts, dtype=np.int64) for side in (actual, expected)]
+    return nans[0], nans[1], infs[0], infs[1]
 
 
 def _dot(left: Array, right: Array, starts: Array) -> Array:
