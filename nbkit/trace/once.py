@@ -31,7 +31,7 @@ def once_per_view(compute: Callable[Concatenate[Trace, Asked], Said]) -> Callabl
     """Returns the function with its result kept inside one_view(); nobody may change what it returns."""
 
     @wraps(compute)
-    def kept(trace: Trace, *args: Asked.args, **kwargs: Asked.kwargs) -> Said:
+    def kept(trace: Trace, /, *args: Asked.args, **kwargs: Asked.kwargs) -> Said:
         known = _KNOWN.get()
         if known is None:
             return compute(trace, *args, **kwargs)

@@ -114,7 +114,8 @@ def _left_behind(rows: pd.DataFrame) -> pd.DataFrame:
     """Returns the rows of parameters that did not move while others did, by gradients that are not much smaller."""
     size = rows["gradient_norm"] / rows["numel"] ** 0.5
     has_moved = rows["changed_fraction"] > 0
-    return rows.loc[~has_moved & (size > LEAST_BEHIND * size[has_moved].max())]
+    is_left: pd.Series = ~has_moved & (size > LEAST_BEHIND * size[has_moved].max())
+    return rows[is_left]
 
 
 def _lost(audit: Audit, model: str, of: pd.DataFrame, moved: float, advice: str) -> Finding:

@@ -110,9 +110,8 @@ def _are_twins(events: Events, rows: Ints, ids: Ints) -> bool:
     is_same = np.diff(ids) == 0
     is_again = is_same & (np.diff(end) > 0)
     pairs = zip(rows[:-1][is_again].tolist(), rows[1:][is_again].tolist(), strict=True)
-    return 2 * sum(events.name[first] == events.name[second] for first, second in pairs) > int(
-        (np.diff(ids) == 0).sum()
-    )
+    alike = sum(events.name[first] == events.name[second] for first, second in pairs)
+    return bool(2 * alike > is_same.sum())
 
 
 def _of_several(ids: Ints, process: Ints) -> Ints:
