@@ -70,6 +70,13 @@ def the_future_alone_is_seen(right: nn.Module, left: nn.Module) -> None:
     mix.scores = scores
 
 
+@planted("gpt2_linear", "missing_mask", left="transformer transformer.h.1.attn", right="stack.1.mix")
+def nothing_is_hidden(right: nn.Module, left: nn.Module) -> None:
+    """Layer 1 has no mask."""
+    mix = right.stack[1].mix
+    mix.scores = lambda q, k: q / mix.divisor @ k.transpose(-2, -1)
+
+
 @planted("llama_plain", "accumulation_dtype", left="model.layers.1.self_attn", right="blocks.1.attend")
 def softmax_in_bfloat16(right: nn.Module, left: nn.Module) -> None:
     """The softmax of layer 1 is computed in bfloat16."""
