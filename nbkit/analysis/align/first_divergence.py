@@ -249,7 +249,8 @@ def message_of(alignment: Alignment, event: Event, kind: Kind | None) -> str:
         return f"only the {side} one has it, and nothing made of it agrees with the {other} one"
     error = alignment.error_of(match)
     state = alignment.left.results[match.left]
-    if state.kind == "constant":
+    # An input of a recorded step is a constant to its trace.
+    if state.kind == alignment.right.results[match.right].kind == "constant":
         what = f"the constant {state.name}, which it reads, has other values on the right"
     elif where["kind"] != "op":
         what = f"the {where['kind']} {where['name']} has other values on the right"
