@@ -87,6 +87,11 @@ def counted(value: int, noun: str) -> str:
     return f"{value:,} {noun}{'' if value == 1 else 's'}"
 
 
+def and_more(rest: int) -> str:
+    """Returns what stands behind some of many: ' and 12 more'; nothing where there are no more."""
+    return f" and {rest:,} more" if rest > 0 else ""
+
+
 def flops(value: float | None) -> str:
     """Formats floating-point operations as '1.23 GFLOP'."""
     return _in_units(value, _FLOPS, "FLOP")

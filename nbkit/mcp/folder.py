@@ -4,6 +4,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
+from nbkit import units
 from nbkit.errors import OptionError, TraceError
 from nbkit.trace.storage import META
 from nbkit.trace.trace import Trace
@@ -64,7 +65,7 @@ class Folder:
         names = sorted(self._names())
         if not names:
             return "no folder of Trace.save() is there."
-        more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
+        more = units.and_more(len(names) - MOST_NAMED)
         return f"the traces there are: {', '.join(names[:MOST_NAMED])}{more}."
 
     def _names(self) -> Iterator[str]:

@@ -14,7 +14,7 @@ from nbkit.analysis.align.matching.by_value import same_of
 from nbkit.analysis.align.relations import relative_error
 from nbkit.analysis.align.side import Side
 from nbkit.divergence.arguments import Pairs, in_words
-from nbkit.units import count, general
+from nbkit.units import and_more, general
 
 # In a narrow dtype a statistic of right results differs by up to so many eps: the largest element by half of one.
 NARROW_SAME = 4.0
@@ -131,7 +131,7 @@ def _other_arguments(alignment: Alignment) -> Iterator[str]:
             found.setdefault(f"{ours.op} has other arguments: {in_words(others)}", []).append(match)
     for words, matches in found.items():
         errors = [local.error for match in matches if (local := alignment.local.get(match.right)) is not None]
-        places = f"{words} ({left.results[matches[0].left].name}{_more(len(matches))})"
+        places = f"{words} ({left.results[matches[0].left].name}{and_more(len(matches) - 1)})"
         size = f"; what it gives differs by {general(max(errors), 2)} for that" if max(errors, default=0.0) > 0 else ""
         yield f"{places}{size}."
 
@@ -142,13 +142,14 @@ def _cast_before(alignment: Alignment) -> Iterator[str]:
     Both read the same but for one rounding, and what they give differs by more than one.
     """
     sides = alignment.left, alignment.right
-    for match in sorted(alignment.matches.all, key=lambda match: match.left):
-        numbers = match.left, match.right
+    pairs = {(one.left, one.right): one for one in alignment.matches.all}
+    for numbers, match in sorted(pairs.items()):
         eps = [side.eps[number] for side, number in zip(sides, numbers, strict=True)]
         does = {side.does[number] for side, number in zip(sides, numbers, strict=True)}
         if max(eps) < NARROW or eps[0] == eps[1] or not does.issubset(PRODUCTS):
             continue
-        read = _operands(alignment, match)
+        sources = (side.results[number].sources for side, number in zip(sides, numbers, strict=True))
+        read = [pairs[place] for place in zip(*sources, strict=False) if place in pairs]
         ulps = [float(found.get("max_ulp", np.inf)) for found in metrics_of(*sides, [match, *read])]
         if len(ulps) < 3 or not ONCE < ulps[0] < np.inf or max(ulps[1:]) > ROUNDED:
             continue
@@ -160,18 +161,6 @@ def _cast_before(alignment: Alignment) -> Iterator[str]:
             f"{general(ulps[0], 2)} ulp off, more than one rounding ({narrow.module or narrow.op})."
         )
         return
-
-
-def _operands(alignment: Alignment, match: Match) -> list[Match]:
-    """Returns the pairs that a pair of ops reads in the same places; none where one has no partner there."""
-    places = zip(alignment.left.results[match.left].sources, alignment.right.results[match.right].sources, strict=False)
-    pairs = {(one.left, one.right): one for one in alignment.matches.all}
-    read = [pairs.get(place) for place in places]
-    return [] if None in read else [one for one in read if one is not None]
-
-
-def _more(places: int) -> str:
-    return f" and {count(places - 1)} more" if places > 1 else ""
 
 
 def _has_other_numbers(others: Pairs) -> bool:

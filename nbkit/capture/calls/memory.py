@@ -81,7 +81,7 @@ def memory_of(tensor: Tensor, held: Callable[[Tensor], Any] | None = None) -> Me
             key = id(storage)
         if storage.data_ptr() or not storage.nbytes():
             return Memory(storage, tensor.device, key)
-    except (RuntimeError, NotImplementedError):
+    except RuntimeError:
         pass
     raise NotCapturedError(f"it has tensors without memory of their own ({tensor.layout})".replace("torch.", ""))
 

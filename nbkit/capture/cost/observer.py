@@ -38,9 +38,16 @@ DEVICE = torch.ops.prim.device.default
 ADD = torch.ops.aten.add.Tensor
 aten = torch.ops.aten
 # In a backward formula these write into zeros made for them; on fake tensors torch takes the form that makes another.
-INTO_ZEROS = (aten.index_put.default, aten.index_add.default, aten.scatter.src, aten.scatter_add.default,
-              aten.masked_scatter.default)  # fmt: skip
-IDS_INTO_ZEROS = frozenset(map(id, INTO_ZEROS))  # the hash of an op is Python code
+INTO_ZEROS = frozenset(
+    id(op)  # the hash of an op is Python code
+    for op in (
+        aten.index_put.default,
+        aten.index_add.default,
+        aten.scatter.src,
+        aten.scatter_add.default,
+        aten.masked_scatter.default,
+    )
+)
 
 
 class Conditions:
@@ -167,7 +174,7 @@ class CostObserver(Observer):
         # A mode makes autograd sum gradients into a new tensor; without one it adds to the first, where nobody else
         # holds that.
         is_sum = func is ADD and self._is_of_engine() and not args[0]._is_view()  # a view holds its base, too
-        if is_sum or (id(func) in IDS_INTO_ZEROS and _is_of_formula()):
+        if is_sum or (id(func) in INTO_ZEROS and _is_of_formula()):
             self.storages.merge(args[0])
 
     def unpacks(self, func: OpOverload, args: Any) -> bool:
@@ -189,7 +196,7 @@ class CostObserver(Observer):
         place = self._place()
         if torch.is_grad_enabled() and torch._C._current_graph_task_id() != -1:
             self.recomputed.add(place)
-        into_zeros = id(func) in IDS_INTO_ZEROS and _is_of_formula()
+        into_zeros = id(func) in INTO_ZEROS and _is_of_formula()
         self.costs.note(place, func, args, kwargs, out, is_in_place=into_zeros, alike=self.step.alike)
         return self.costs.costs[-1].flops or 0
 

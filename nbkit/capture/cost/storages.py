@@ -63,14 +63,14 @@ class Storages:
         """Returns the memory of a tensor; None if it was not met, or the tensor's layout has none of its own."""
         try:
             return self.find(tensor.untyped_storage())
-        except (RuntimeError, NotImplementedError):
+        except RuntimeError:
             return None
 
     def made(self, tensor: Tensor, kind: str = TEMPORARY, place: int | None = None) -> Storage | None:
         """Returns the memory of a tensor, which is new if it was not met; None where the layout has none of its own."""
         try:
             storage = tensor.untyped_storage()
-        except (RuntimeError, NotImplementedError):
+        except RuntimeError:
             return None
         if (known := self.find(storage)) is not None:
             return known

@@ -33,7 +33,7 @@ def measure(case: Case) -> Measured | None:
             torch._C._set_grad_enabled(case.place.is_training)
             now, alternatives = WORKS[type(case)](case)
             fractions = _fractions(now, [*alternatives.values()], _synchronize(device))
-    except (RuntimeError, NotImplementedError):  # the device has not the op, or not the memory
+    except RuntimeError:  # the device has not the op, or not the memory
         return None
     return min(map(Measured, alternatives, fractions), key=lambda measured: measured.fraction)
 

@@ -22,7 +22,7 @@ def anomaly_mode(step: TimedStep) -> list[Finding]:
         return []
     time_us = float(step.total_us[step.named(*CHECKS) & in_nodes].sum())
     message = (
-        "Anomaly detection is on: torch keeps the Python stack of each forward op, which its own time holds, and looks "
-        f"for NaN in {len(asked):,} gradients, which takes {step.share(time_us)}"
+        "Anomaly detection is on: torch keeps the Python stack of each forward op, whose time that makes longer, and "
+        f"looks for NaN in {len(asked):,} gradients, which takes {step.share(time_us)}"
     )
     return [step.finding(Finding("anomaly_mode", "warning", message, ADVICE, effect_us=time_us), asked)]

@@ -102,11 +102,10 @@ def lost_updates(audit: Audit) -> list[Finding]:
         is_half = dtype in HALF
         if not is_half and float(str(rate)) < LEAST_RATE:
             continue
-        advice = LOST if is_half else BEHIND if changed else NOTHING
-        if changed and not is_half:
-            of, changed = _left_behind(of), 0
-        if len(of) and changed / moving < LEAST_MOVED:
-            findings.append(_lost(audit, str(model), of, changed / moving, advice))
+        others_move = bool(changed) and not is_half
+        left, moved = (_left_behind(of), 0.0) if others_move else (of, changed / moving)
+        if len(left) and moved < LEAST_MOVED:
+            findings.append(_lost(audit, str(model), left, moved, others_move=others_move))
     return findings
 
 
@@ -118,14 +117,15 @@ def _left_behind(rows: pd.DataFrame) -> pd.DataFrame:
     return rows[is_left]
 
 
-def _lost(audit: Audit, model: str, of: pd.DataFrame, moved: float, advice: str) -> Finding:
+def _lost(audit: Audit, model: str, of: pd.DataFrame, moved: float, *, others_move: bool) -> Finding:
     names, dtype, rate = of["name"].tolist(), of["dtype"].iloc[0], of["learning_rate"].iloc[0]
     is_half = dtype in HALF
     whose = listed_names(audit, model, names)
     share = "no element" if not moved else f"only {100 * moved:.2g} % of the elements"
     why = f": {dtype} rounds w - {rate:.2g} * update back to w for the others" if is_half else ""
     clip = next((clip for clip in audit.clips if clip.most < LEAST_LEFT * clip.norm), None)
-    if clip is not None and advice != BEHIND:
+    advice = LOST if is_half else BEHIND if others_move else NOTHING
+    if clip is not None and not others_move:
         why += f"; clip_grad_norm_ clips them from a norm of {clip.norm:.2g} to {clip.most:.2g}"
         why, advice = f"{why}{at_line(audit, clip.source)}", CLIPPED
     return Finding(

@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 
+from nbkit import units
 from nbkit.findings.finding import Finding
 from nbkit.findings.time.step import Flags, Ints
 from nbkit.findings.waste.step import RecordedStep
@@ -111,7 +112,7 @@ def _wide(step: RecordedStep, products: Flags, wide: Flags, parameters: pd.DataF
     common = narrow.groupby("dtype")["numel"].sum().idxmax()
     names = parameters["name"][parameters["dtype"] == "float64"].tolist()
     count = int(products.sum())
-    are = f"{names[0]} and {len(names) - 1:,} more are" if len(names) > 1 else f"{names[0]} is"
+    are = f"{names[0]}{units.and_more(len(names) - 1)} {'is' if len(names) == 1 else 'are'}"
     message = (
         f"{len(rows):,} of {count:,} matrix products and convolutions of the model "
         f"{'computes' if len(rows) == 1 else 'compute'} in float64, in which {are}; most parameters of "

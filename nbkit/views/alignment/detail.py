@@ -6,7 +6,7 @@ from typing import Any
 import pandas as pd
 
 from nbkit.trace.trace import Trace
-from nbkit.units import general, is_null
+from nbkit.units import and_more, general, is_null
 from nbkit.views.alignment.verdicts import SIDES, place_of, results_of, rows_of, side_names, verdicts
 from nbkit.views.summary.names import shown
 from nbkit.views.tables.raw import Cell, raw
@@ -87,8 +87,7 @@ def names_read(results: pd.DataFrame, reads: Any) -> str | None:
     """Returns the names of the results that one reads, at most twelve; None for one that reads nothing."""
     ids = json.loads(reads) if isinstance(reads, str) else []
     names = [str(results["name"].iloc[one]) for one in ids[:MOST_READ] if 0 <= one < len(results)]
-    more = f" and {len(ids) - MOST_READ} more" if len(ids) > MOST_READ else ""
-    return f"{', '.join(names)}{more}" if names else None
+    return f"{', '.join(names)}{and_more(len(ids) - MOST_READ)}" if names else None
 
 
 def _text(name: str, value: Any) -> str | None:

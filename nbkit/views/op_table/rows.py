@@ -8,8 +8,8 @@ from nbkit.views.op_table.cost_columns import BAR, SHOWN, TIMES
 from nbkit.views.op_table.time_columns import IQR_US, MIN_US, SHARE, SLOW
 
 ORDER = (
-    "op_id", "op", "status", "level", "self_time_us", SHARE, IQR_US, MIN_US, SLOW, "self_device_time_us", "model",
-    "module", "phase", OUTPUT, "input_shapes", "own_source", "source", SOURCE_TEXT, "total_time_us",
+    "op_id", "op", "level", "self_time_us", SHARE, IQR_US, MIN_US, SLOW, "self_device_time_us", "model",
+    "module", "phase", "status", OUTPUT, "input_shapes", "own_source", "source", SOURCE_TEXT, "total_time_us",
     "total_device_time_us", "start_us", "flops", "size_bytes", "group", "step", "device", "stream", "thread",
 )  # fmt: skip
 SHOWN_IF_VARIED = ("model", "flops", "step", "device", "stream", "thread")

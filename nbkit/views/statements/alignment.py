@@ -105,14 +105,15 @@ def _unread(rows: pd.DataFrame) -> str:
         return ""
     verb = "has" if len(other) == 1 else "have"
     folded = rows[rows["relation"].eq("folded") & rows["kind"].isin(["parameter", "buffer"])]
-    why = f": {_some(folded)} {'is' if len(folded) == 1 else 'are'} folded into what the other side has"
-    return f"{_some(other)} {verb} other values, which changed nothing with these inputs{why * bool(len(folded))}."
+    text = f"{_some(other)} {verb} other values, which changed nothing with these inputs"
+    if not len(folded):
+        return f"{text}."
+    return f"{text}: {_some(folded)} {'is' if len(folded) == 1 else 'are'} folded into what the other side has."
 
 
 def _some(rows: pd.DataFrame) -> str:
     """Returns '1.weight and 3 more'."""
-    names = [shown(str(name)) for name in rows["name"]]
-    return " and ".join([*names[:1], *[f"{units.count(len(names) - 1)} more"] * (len(names) > 1)])
+    return f"{shown(str(rows['name'].iloc[0]))}{units.and_more(len(rows) - 1)}"
 
 
 def _one_sided(about: Mapping[str, Any]) -> str:

@@ -273,7 +273,7 @@ class AskedValues:
     def _view(self, tensor: Tensor) -> View:
         try:
             memory = tensor.untyped_storage()
-        except (RuntimeError, NotImplementedError):  # a layout without a memory of its own
+        except RuntimeError:  # a layout without a memory of its own
             memory = None
         number = NO_MEMORY if memory is None else self.number_at(id(memory))
         if memory is None or number == NO_MEMORY:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from nbkit import units
 from nbkit.errors import OptionError
 from nbkit.readers.onnx.run.engine import HELD
 from nbkit.readers.onnx.run.parse import model_of, program_of
@@ -130,8 +131,7 @@ def _listed(declared: Mapping[str, ValueInfoProto]) -> str:
 
 
 def _some(items: Sequence[str]) -> str:
-    more = f" and {len(items) - LISTED} more" if len(items) > LISTED else ""
-    return (", ".join(items[:LISTED]) or "none") + more
+    return (", ".join(items[:LISTED]) or "none") + units.and_more(len(items) - LISTED)
 
 
 def _type(value: ValueInfoProto) -> str:

@@ -24,9 +24,9 @@ def areas_svg(picture: Picture) -> str:
     x, heights = np.array(chart.series[0].x, float), np.cumsum([series.y for series in chart.series], axis=0)
     ends = (float(x[0]), float(x[-1])), (0.0, float(heights.max()) * 1.05)
     across, up = _scale(*ends[0], LEFT, RIGHT), _scale(*ends[1], base, top)
-    # Each lies on the whole of those below it: what is seen of it is its own part.
+    # Each lies on the whole of those below it: what is seen of it is its own part. Its line shows a peak within one op.
     areas = [
-        f'<path fill="{series.color}" d="{_steps(across(x), up(height), base)}"/>'
+        f'<path fill="{series.color}" stroke="{series.color}" d="{_steps(across(x), up(height), base)}"/>'
         for series, height in zip(chart.series[::-1], heights[::-1], strict=True)
     ]
     names = [f'<tspan fill="{series.color}">■</tspan> {escape(series.name)}' for series in chart.series[::-1]]

@@ -21,7 +21,7 @@ def test_a_product_by_groups_has_on_shapes_alone_what_the_kernel_returns(name):
     left, right, ends = CALLS[name]
     try:
         returned = torch._grouped_mm(torch.ones(left), torch.ones(right), offs=ends)
-    except (RuntimeError, NotImplementedError) as error:
+    except RuntimeError as error:
         pytest.skip(f"this torch computes none of float32 on the CPU: {error}")
     with nbkit.opcost() as trace:
         torch._grouped_mm(torch.ones(left), torch.ones(right), offs=ends)
