@@ -1,20 +1,19 @@
 """Aligns the ops of two recordings by module, name and results."""
 
-import re
 from collections.abc import Hashable, Iterator, Sequence
 from difflib import SequenceMatcher
-from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
+from nbkit.ops.families import SAME
+from nbkit.ops.names import base_of
+
 EVIDENCE = ("name", "name", "structure")
 Key = tuple[Any, ...]
 Keys = tuple[Sequence[Key | None], Sequence[Key | None]]
 Span = tuple[int, int]
-# These stand in one run where the other has none; they are never taken for another op of the same shape.
-CASTS = ("_to_copy", "copy", "clone", "detach", "lift_fresh", "alias")
 
 
 class Call(NamedTuple):
@@ -50,19 +49,12 @@ def calls_of(ops: pd.DataFrame, tensors: pd.DataFrame) -> list[Call]:
         op_id = int(op_ids[rows[0]])
         inputs, outputs = ([row for row in rows if roles[row] == role] for role in ("input", "output"))
         phase, model, module, op = (_plain(columns[name][op_id]) for name in columns)
-        packet, output_shapes = packet_of(op), tuple(shapes[row] for row in outputs)
+        packet, output_shapes = base_of(op).removesuffix("_for_cpu"), tuple(shapes[row] for row in outputs)
         strict = (phase, model, module, op, output_shapes, tuple(_plain(names[row]) for row in inputs))
         kinds = tuple("float" in dtypes[row] or "complex" in dtypes[row] for row in outputs)
-        by_shape = None if packet in CASTS or not output_shapes else (phase, module, output_shapes, kinds)
+        by_shape = None if packet in SAME or not output_shapes else (phase, module, output_shapes, kinds)
         calls.append(Call(op_id, inputs, outputs, (strict, (phase, module, packet), by_shape)))
     return calls
-
-
-@cache
-def packet_of(op: str | None) -> str:
-    """Returns the name of an aten op without overload and in-place mark: "relu" of "aten.relu_.default"."""
-    name = re.sub(r"^aten\.", "", op or "").split(".")[0]
-    return name.removesuffix("_for_cpu").rstrip("_") or name
 
 
 def aligned(left: Sequence[Call], right: Sequence[Call]) -> list[Pair]:
@@ -99,7 +91,7 @@ def _casts(sides: Sides) -> Iterator[Pair]:
 
 
 def _is_cast(call: Call) -> bool:
-    return call.keys[1][2] in CASTS
+    return call.keys[1][2] in SAME
 
 
 def aligned_by(sides: Sides, levels: Sequence[Keys], evidence: Sequence[str]) -> list[Pair]:

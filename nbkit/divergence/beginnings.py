@@ -3,12 +3,13 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from nbkit.divergence.alignment import Pair, packet_of
+from nbkit.divergence.alignment import Pair
 from nbkit.divergence.by_value import Alignment
 from nbkit.divergence.conditioning import conditioning
 from nbkit.divergence.differing import coarsest
 from nbkit.divergence.runs import Read, Run
 from nbkit.divergence.spread import LEEWAY, Verdict, in_words
+from nbkit.ops.names import base_of
 
 SIDES = ("left", "right")
 
@@ -64,11 +65,11 @@ def _beginning(alignment: Alignment, number: int, op: str, tensors: Compared, ju
         message = f"input {place}{name} differs, and no recorded op made it: {tensor.what}"
         return judged._replace(error_class="input", message=message, origin_id=number) if other else None
     worst = max(tensors.made, key=lambda tensor: tensor.error)
-    allowed = judged.allowed_error * conditioning(packet_of(op), tensors.read, worst)
+    allowed = judged.allowed_error * conditioning(base_of(op), tensors.read, worst)
     if any(new) or other or judged.output_error <= allowed:
         return None
     judged = judged._replace(allowed_error=allowed, error_class="local", origin_id=number)
-    return judged._replace(message=in_words(packet_of(op), judged, worst))
+    return judged._replace(message=in_words(base_of(op), judged, worst))
 
 
 def _first_of_either(alignment: Alignment, rows: Sequence[Mapping[str, Any]]) -> dict[int, Verdict]:

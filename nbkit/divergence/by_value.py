@@ -9,10 +9,11 @@ same name and shapes taken for pairs, too, and judged.
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from nbkit.divergence.alignment import CASTS, Call, Key, Keys, Pair, aligned_by
+from nbkit.divergence.alignment import Call, Key, Keys, Pair, aligned_by
 from nbkit.divergence.differing import Side, beginnings_of, differing, sides_of
 from nbkit.divergence.fingerprints import UNKNOWN
 from nbkit.divergence.runs import Run
+from nbkit.ops.families import SAME
 
 SHARED = 0.5
 EVIDENCE = ("values", "values", "structure")
@@ -102,7 +103,7 @@ def _value_keys(side: Side, call: Call, number: int) -> tuple[Key | None, Key | 
     values = sorted(side.values[row] for row in call.outputs)
     if not values or UNKNOWN in values:
         return None, None
-    computes = not side.is_view[number] and packet not in CASTS
+    computes = not side.is_view[number] and packet not in SAME
     return (phase, packet, *values), (phase, *values) if computes else None
 
 

@@ -3,32 +3,30 @@
 from math import inf, prod, sqrt
 
 from nbkit.divergence.runs import Read
+from nbkit.ops import families
 
 # These add up what can cancel: their results may be small beside the rounding of what they read.
-ADDING = frozenset("sum mean add sub rsub var var_mean std std_mean cumsum _foreach_add _foreach_sub".split())
+ADDING = (
+    families.ADDS
+    | families.SUBTRACTS
+    | frozenset("sum mean var var_mean std std_mean cumsum _foreach_add _foreach_sub".split())
+)
 # So do these to the first tensor.
 ADDING_TO_FIRST = frozenset("lerp addcmul index_add scatter_add index_put _foreach_lerp _foreach_addcmul".split())
 # Where these divide by little, such as the square roots that Adam takes, rounding weighs more than statistics tell.
-DIVIDING = frozenset("div addcdiv reciprocal rsqrt _foreach_div _foreach_addcdiv".split())
+DIVIDING = families.DIVIDES | frozenset("addcdiv reciprocal rsqrt _foreach_div _foreach_addcdiv".split())
 DIVISION = 4.0
 # Of these so are results with fewer elements than the first input: means, gradients of a bias.
-REDUCING = frozenset(
-    "native_layer_norm native_batch_norm native_group_norm convolution_backward native_layer_norm_backward "
-    "native_batch_norm_backward native_group_norm_backward _native_batch_norm_legit cudnn_batch_norm "
-    "cudnn_batch_norm_backward miopen_batch_norm miopen_batch_norm_backward".split()
-)
+REDUCING = families.NORMS | {f"{norm}_backward" for norm in families.NORMS} | {"convolution_backward"}
 # These multiply element by element: what is wrong with a large element may meet a large one, and the result be small.
-MULTIPLYING = frozenset(
-    "mul _foreach_mul silu_backward gelu_backward tanh_backward sigmoid_backward threshold_backward elu_backward "
+MULTIPLYING = families.MULTIPLIES | frozenset(
+    "_foreach_mul silu_backward gelu_backward tanh_backward sigmoid_backward threshold_backward elu_backward "
     "_softmax_backward_data _log_softmax_backward_data".split()
 )
-# These add up products.
-PRODUCTS = frozenset("mm addmm bmm baddbmm mv dot addmv linear convolution".split())
+# These add up products of two of their inputs.
+PLACES = {**families.FACTORS, **dict.fromkeys(families.CONVOLUTIONS, (0, 1))}
 # These take a part, in which there may be none of the large elements.
-TAKING = frozenset(
-    "select slice split split_with_sizes chunk unbind narrow index index_select gather take diagonal unfold as_strided "
-    "masked_select tril triu".split()
-)
+TAKING = families.PARTS | families.GATHERS | families.TRIANGLES
 
 
 def conditioning(packet: str, read: list[Read], made: Read) -> float:
@@ -42,9 +40,8 @@ def conditioning(packet: str, read: list[Read], made: Read) -> float:
         large, small = prod(_extent(tensor) for tensor in factors), _extent(made)
     elif packet in TAKING:
         large, small = max((_extent(tensor) for tensor in floats), default=0.0), _extent(made)
-    elif packet in PRODUCTS and len(floats) > 1:
-        # What is added to them stands first, but for convolution, where it stands last.
-        first, second = floats[:2] if packet == "convolution" else floats[-2:]
+    elif (places := PLACES.get(packet)) is not None and len(floats) > places[1]:
+        first, second = (floats[place] for place in places)
         large, small = _sum_of_products(first, second, made), _rms(made)
     elif packet in ADDING:
         large, small = max((_sum(tensor, made) for tensor in floats), default=0.0), _rms(made)

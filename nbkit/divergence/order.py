@@ -1,16 +1,11 @@
 """Follows which ops may have put elements into another order in one run only, which statistics do not show."""
 
-from nbkit.divergence.alignment import packet_of
-from nbkit.divergence.conditioning import PRODUCTS
 from nbkit.divergence.runs import Read, Tensor
+from nbkit.ops.families import CONVOLUTIONS, FUSED_ATTENTION, PARTS, PRODUCTS, REORDERS, RESHAPES
+from nbkit.ops.names import base_of
 
-# These say by their arguments or inputs which element comes where.
-REORDERING = frozenset(
-    "transpose t permute flip roll repeat expand index index_select gather take cat stack sort unfold as_strided "
-    "scatter index_put slice_scatter select_scatter pixel_shuffle pixel_unshuffle channel_shuffle".split()
-)
 # These keep the order of elements, and say which dimension they belong to.
-RESHAPING = frozenset("view _unsafe_view reshape unsqueeze squeeze select slice split split_with_sizes chunk".split())
+RESHAPING = RESHAPES | PARTS
 MOST = 8  # rows kept per tensor
 
 Rows = tuple[int, ...]
@@ -24,22 +19,22 @@ class OrderChanges:
 
     def alone(self, row: int, side: int, op: str, read: list[Tensor], made: list[Tensor]) -> None:
         """Notes an op that only one run has."""
-        self._note(side, made, self._before(side, read) | ({row} if packet_of(op) in REORDERING else set()))
+        self._note(side, made, self._before(side, read) | ({row} if base_of(op) in REORDERS else set()))
 
     def pair(
         self, row: int, ops: tuple[str, str], read: list[Read], made: list[Read], *, is_guess: bool, is_other: bool
     ) -> None:
         """Notes an op of both runs: `is_guess` if it is another in each, `is_other` if it has or reads other things."""
-        packets = {packet_of(op) for op in ops}
-        suspicious = REORDERING if is_guess else REORDERING | RESHAPING if is_other else frozenset[str]()
+        packets = {base_of(op) for op in ops}
+        suspicious = REORDERS if is_guess else REORDERS | RESHAPING if is_other else frozenset[str]()
         new = {row} if packets & suspicious else set()
         for side, (inputs, results) in enumerate(zip(_sides(read), _sides(made), strict=True)):
             self._note(side, results, self._before(side, inputs) | new)
 
     def agree(self, op: str, made: list[Read]) -> None:
         """Notes that both runs have the same result of an op; a product has the same only of elements in one order."""
-        packet = packet_of(op)
-        if packet in PRODUCTS or packet.startswith("_scaled_dot_product"):
+        packet = base_of(op)
+        if packet in PRODUCTS | CONVOLUTIONS or packet.startswith(FUSED_ATTENTION):
             for side, results in enumerate(_sides(made)):
                 self._note(side, results, set())
 

@@ -11,20 +11,17 @@ from functools import partial
 from math import inf
 from typing import NamedTuple
 
-from nbkit.divergence.alignment import packet_of
 from nbkit.divergence.conditioning import conditioning, ratio
 from nbkit.divergence.order import OrderChanges
 from nbkit.divergence.runs import Read, Tensor
-from nbkit.graphs.canonical_ops import UNINITIALISED
+from nbkit.ops.families import DRAWS, DROPOUTS, UNFILLED
+from nbkit.ops.names import base_of
 
 LEEWAY = 32.0
 FAR = 128.0  # instead, of what two implementations of something made,
 MOST_GROWTH = 64.0  # and up to so many LEEWAY where rounding has grown within them
-DRAWING = frozenset(
-    "rand randn randint rand_like randn_like randint_like randperm bernoulli multinomial normal uniform exponential "
-    "native_dropout random geometric cauchy log_normal".split()
-)
-UNKNOWN_MEMORY = UNINITIALISED | {"set"}
+DRAWING = DRAWS | DROPOUTS
+UNKNOWN_MEMORY = UNFILLED | {"set"}
 
 
 class Verdict(NamedTuple):
@@ -96,7 +93,7 @@ class Spread:
         both = [Read(tensor, tensor, 0.0, "") for tensor in read]
         for tensor in made:
             if not _is_view(tensor, read):
-                more = min(growth * conditioning(packet_of(op), both, Read(tensor, tensor, 0.0, "")), MOST_GROWTH)
+                more = min(growth * conditioning(base_of(op), both, Read(tensor, tensor, 0.0, "")), MOST_GROWTH)
                 memory[tensor.storage] = MemoryState(max(eps, tensor.eps), level, origin, row, growth=more)
 
     def pair(
@@ -115,7 +112,7 @@ class Spread:
         """
         op = ops[0]
         is_other = has_other_arguments or any(tensor.error > LEEWAY * self._noise(tensor) for tensor in read)
-        is_its_own = has_other_arguments or packet_of(op) in DRAWING or any(tensor.error == inf for tensor in made)
+        is_its_own = has_other_arguments or base_of(op) in DRAWING or any(tensor.error == inf for tensor in made)
         suspects = [] if is_its_own else self.order.before(read)
         self.order.pair(row, ops, read, made, is_guess=is_guess, is_other=is_other)
         verdict = self._judge(row, op, read, made, suspects, is_guess=is_guess)
@@ -132,7 +129,7 @@ class Spread:
     def _judge(
         self, row: int, op: str, read: list[Read], made: list[Read], suspects: list[int], *, is_guess: bool
     ) -> Verdict:
-        packet = packet_of(op)
+        packet = base_of(op)
         filled = [tensor for tensor in read if not self._is_empty(tensor)]
         if packet in UNKNOWN_MEMORY or (len(filled) < len(read) and all(_is_seen(tensor, read) for tensor in made)):
             for tensor in made:

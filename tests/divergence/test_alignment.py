@@ -1,6 +1,6 @@
 """Tests which op of one run is which of another, from literal runs."""
 
-from nbkit.divergence.alignment import aligned, calls_of, packet_of
+from nbkit.divergence.alignment import aligned, calls_of
 from tests.support.fakes import make_ops, make_tensors
 
 
@@ -55,8 +55,3 @@ def test_modules_keep_equal_ops_apart():
 def test_an_empty_run_has_no_counterparts():
     assert pairs([], []) == []
     assert pairs(["mm.default"], []) == [(0, None, None)]
-
-
-def test_packets_are_names_without_overload_and_mark():
-    names = ["aten.add_.Tensor", "aten._softmax.default", "aten._foo_for_cpu.default", "aten.__and__.Tensor", "my.op"]
-    assert [packet_of(name) for name in names] == ["add", "_softmax", "_foo", "__and", "my"]

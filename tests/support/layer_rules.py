@@ -25,7 +25,7 @@ TOP_FILES = {
     "__main__": "command_line",
 }
 BASE_FOLDERS = dict.fromkeys(
-    ("schema", "numerics", "timeline", "divergence", "flops", "graphs", "findings", "devices"), "base"
+    ("schema", "numerics", "ops", "timeline", "divergence", "flops", "graphs", "findings", "devices"), "base"
 )
 FRAMES = {"numpy", "pandas"}
 # What a module of compat imports; only a layer that may import that may import the module.

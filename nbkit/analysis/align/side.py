@@ -8,9 +8,10 @@ import numpy as np
 import numpy.typing as npt
 
 from nbkit.analysis.align.matches import Match
-from nbkit.graphs.canonical_ops import ARITHMETIC, EXACT, PASSING, UNINITIALISED, op_kind
 from nbkit.numerics.blocks import BLOCK
 from nbkit.numerics.precision import precision_of
+from nbkit.ops.families import UNFILLED
+from nbkit.ops.kinds import ARITHMETIC, EXACT, PASSING, op_kind
 from nbkit.trace.executions.execution import Array, Execution, Result
 from nbkit.trace.executions.features import PROJECTIONS, SYMMETRIC, Features, symmetric_of
 
@@ -29,7 +30,7 @@ ON_THE_WAY = PASSING | ARITHMETIC | frozenset(
 
 
 # Nobody knows what is in results of these without values: memory that is not written to, a workspace of a kernel.
-UNWRITTEN = UNINITIALISED | {"mkldnn_rnn_layer"}
+UNWRITTEN = UNFILLED | {"mkldnn_rnn_layer"}
 
 
 def _packet(op: str | None) -> str:
@@ -96,7 +97,7 @@ class Side:
 
     @cached_property
     def does(self) -> list[str]:
-        """Returns what each op does in the words of nbkit.graphs.canonical_ops; of others their kind."""
+        """Returns what each op does in the words of nbkit.ops.kinds; of others their kind."""
         return [op_kind(result.op) if result.kind == "op" else result.kind for result in self.results]
 
     @cached_property

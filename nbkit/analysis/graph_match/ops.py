@@ -7,7 +7,7 @@ from nbkit.analysis.graph_match.locations import Locations
 from nbkit.analysis.graph_match.pairs import Groups, Pairs, groups, if_as_many, if_single, in_order
 from nbkit.analysis.graph_match.sequences import follow, pairs_between
 from nbkit.analysis.graph_match.side import Node, Side
-from nbkit.graphs.canonical_ops import ARITHMETIC
+from nbkit.ops.kinds import ARITHMETIC
 
 # Graphs of one source call their ops the same; in others a name such as "mul_3" says nothing.
 SAME_SOURCE_FRACTION = 0.8

@@ -7,7 +7,7 @@ from functools import cached_property
 
 import pandas as pd
 
-from nbkit.graphs.canonical_ops import PASSING, op_kind
+from nbkit.ops.kinds import PASSING, op_kind
 from nbkit.schema import EDGES, NODES, PARTS
 
 Shape = tuple[int | None, ...]
@@ -15,7 +15,7 @@ Shape = tuple[int | None, ...]
 
 @dataclass(frozen=True)
 class Node:
-    """A node; `kind` is that of the frame, `does` what its op does in the words of nbkit.graphs.canonical_ops."""
+    """A node; `kind` is that of the frame, `does` what its op does in the words of nbkit.ops.kinds."""
 
     node_id: int
     kind: str

@@ -5,7 +5,8 @@ from functools import cached_property
 from heapq import heapify, heappop, heappush
 
 from nbkit.analysis.structure.source import Source, sizes
-from nbkit.analysis.structure.words import LAST_IS_VALUE, MAKERS, PRODUCTS, TRANSPARENT
+from nbkit.analysis.structure.words import LAST_IS_VALUE, MAKERS, TRANSPARENT
+from nbkit.ops.kinds import PRODUCTS
 
 HELD = ("parameter", "buffer", "constant")
 

@@ -3,7 +3,7 @@
 import pandas as pd
 
 from nbkit.analysis.structure.words import COMMUNICATION, is_gradient
-from nbkit.graphs.canonical_ops import op_kind
+from nbkit.ops.kinds import op_kind
 
 LATER = {"backward": 1, "optimizer": 2}
 

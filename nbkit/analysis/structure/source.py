@@ -6,7 +6,7 @@ from typing import Any
 
 import pandas as pd
 
-from nbkit.graphs.canonical_ops import op_kind
+from nbkit.ops.kinds import op_kind
 
 
 class Source:

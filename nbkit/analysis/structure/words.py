@@ -1,8 +1,7 @@
-"""Lists the kinds of ops (`nbkit.graphs.canonical_ops`) that structure is recognized from."""
+"""Lists the kinds of ops (`nbkit.ops.kinds`) that structure is recognized from."""
 
-from nbkit.graphs.canonical_ops import GRADIENT, PASSING
+from nbkit.ops.kinds import GRADIENT, PASSING
 
-NORMS = frozenset({"layer_norm", "rms_norm", "batch_norm", "group_norm"})
 # What hands values on: their form or scale changes, or a mask or a dropout takes some.
 TRANSPARENT = PASSING | {"scale", "dropout", "where", "isnan"}
 # Of several things that these read, the last is what they hand on.
@@ -13,7 +12,6 @@ COLLECTIVES = {"all_reduce", "reduce_to_one", "broadcast_from_one", "all_gather"
 COMMUNICATION = frozenset({*COLLECTIVES, "send", "receive"})
 # Ops that read nothing and make a constant; another that reads nothing may receive an activation.
 MAKERS = frozenset({"constant", "range", "eye", "empty", "scalartensor"})
-PRODUCTS = frozenset({"matmul", "convolution"})
 
 
 def is_gradient(kind: str) -> bool:

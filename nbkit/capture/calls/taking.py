@@ -11,27 +11,18 @@ from torch import Tensor
 from nbkit.capture.calls.collectives import described
 from nbkit.capture.calls.encode import NotCapturedError, encoded
 from nbkit.capture.calls.memory import KnownContents, Memory, layout_parts, span_of, state_bytes, union
-from nbkit.capture.recorder.op_forms import RESHAPING
 from nbkit.capture.replay.copies import all_tensors, tensors_in
 from nbkit.capture.replay.op_traits import OpTraits, written_tensors
 from nbkit.errors import first_line
-from nbkit.graphs.canonical_ops import UNINITIALISED
+from nbkit.ops.families import OVERWRITING, QUIET_VIEWS, RESIZING, UNFILLED
 from nbkit.trace.calls.layout import Record
 from nbkit.trace.captured_values import contiguous
-
-# They overwrite their first argument without reading it.
-OVERWRITING = frozenset(
-    "copy_ zero_ fill_ normal_ uniform_ random_ bernoulli_ exponential_ geometric_ cauchy_ log_normal_ "
-    "_foreach_copy_ _foreach_zero_".split()
-)
-# Views although their schema does not say so.
-QUIET_VIEWS = frozenset({"_unsafe_view", "_reshape_alias"})
 
 
 def needs_no_values(traits: OpTraits) -> bool:
     """Returns whether what a call does follows from shapes alone: views, metadata, uninitialized memory."""
     is_view = getattr(traits.func, "is_view", False) or traits.packet in QUIET_VIEWS
-    return is_view or traits.packet in UNINITIALISED or traits.packet in RESHAPING
+    return is_view or traits.packet in UNFILLED or traits.packet in RESIZING
 
 
 @dataclass
@@ -234,7 +225,7 @@ class CallTaker:
         return {taken.number(one) for one in _dense([one for one in written if one.layout is torch.strided])} - read
 
     def _take_results(self, taken: Taken, written: list[Tensor], known: int) -> None:
-        if taken.traits.packet in UNINITIALISED or taken.traits.packet in RESHAPING:
+        if taken.traits.packet in UNFILLED or taken.traits.packet in RESIZING:
             return
         storages = taken.record["storages"]
         fresh = range(known, len(taken.memories))

@@ -19,7 +19,6 @@ from nbkit.capture.check.local_ops import LocalOps
 from nbkit.capture.check.masks import MOVING, is_given
 from nbkit.capture.check.memory import Memory, storage_of, stored
 from nbkit.capture.check.origins import (
-    CASTS,
     BadTensor,
     from_outside,
     given_nan,
@@ -34,9 +33,9 @@ from nbkit.capture.raw.native_registry import NativeRegistry
 from nbkit.capture.raw.recording import Recording
 from nbkit.capture.replay.copies import all_tensors, tensors_in
 from nbkit.capture.replay.isolated import timed_isolated
-from nbkit.capture.replay.op_traits import OVERWRITING, OpTraits, traits_of, written_tensors
+from nbkit.capture.replay.op_traits import OpTraits, traits_of, written_tensors
 from nbkit.errors import NonFiniteError
-from nbkit.graphs.canonical_ops import UNINITIALISED
+from nbkit.ops.families import CASTS, OVERWRITING, UNFILLED
 from nbkit.schema.message import Message
 
 # Each asks for one float64 run of the op: masks and zeros are common, lost precision is not.
@@ -87,7 +86,7 @@ class Checker:
         def run_and_count(*args: Any, **kwargs: Any) -> Any:
             self.skipped[reason] += 1
             out = run(*args, **kwargs)
-            if traits.packet in UNINITIALISED and isinstance(out, Tensor):
+            if traits.packet in UNFILLED and isinstance(out, Tensor):
                 with DisableTorchFunction():
                     self.memory.note(out, True)  # nothing is there yet
             return out
@@ -110,7 +109,7 @@ class Checker:
         """Returns what the library needs to know of an op; the arguments it writes to by their number."""
         traits, arguments = traits_of(func), func._schema.arguments
         named = [number for number, arg in enumerate(arguments) if arg.name in traits.written_names and arg.kwarg_only]
-        is_uninitialised = traits.packet in UNINITIALISED
+        is_uninitialised = traits.packet in UNFILLED
         flags = is_uninitialised, asks_before(traits), traits.is_random, traits.packet in CASTS
         return traits.leave_out, *flags, [*traits.written, *named]
 

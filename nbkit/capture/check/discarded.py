@@ -14,11 +14,10 @@ import pandas as pd
 from nbkit.capture.calls.call_of import op_of
 from nbkit.capture.replay.op_traits import A_VIEW, OpTraits, traits_of
 from nbkit.errors import OptionError
+from nbkit.ops.families import CASTS
 
 # A gradient is needed, though it requires none itself; so is what an optimizer steps by.
 NEEDED_IN = ("backward", "optimizer")
-# In inference mode the composite op `to` is seen; it may give a view, as may `reshape`.
-CASTS = frozenset({"_to_copy", "to", "copy_"})
 # An op, and a storage that holds the values from there on: (op_id, storage_id).
 Carrier = tuple[int, int]
 

@@ -14,10 +14,10 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from nbkit.capture.check.discarded import CASTS, Dataflow, traits
+from nbkit.capture.check.discarded import Dataflow, traits
 from nbkit.capture.check.masks import MOVING
-from nbkit.capture.replay.op_traits import A_VIEW, CHANGED_FORM, OVERWRITING, OpTraits
-from nbkit.graphs.canonical_ops import UNINITIALISED
+from nbkit.capture.replay.op_traits import A_VIEW, CHANGED_FORM, OpTraits
+from nbkit.ops.families import CASTS, OVERWRITING, UNFILLED
 
 SAME_VALUES = (A_VIEW, CHANGED_FORM)
 BEGUN = ("nan", "inf", "overflow")
@@ -189,7 +189,7 @@ class Formula:
 
 def reads_shape(op: OpTraits) -> bool:
     """Returns whether an op reads of a tensor no more than what it is like: zeros_like, new_ones, empty."""
-    return op.packet.endswith("_like") or op.packet.startswith("new_") or op.packet in UNINITIALISED
+    return op.packet.endswith("_like") or op.packet.startswith("new_") or op.packet in UNFILLED
 
 
 def hidden(bad: pd.DataFrame, ops: pd.DataFrame, flow: Dataflow, held: list[Held]) -> np.ndarray:

@@ -7,7 +7,7 @@ from nbkit.capture.raw.shards import dtensor_type, has_dtensor, has_dtensor_type
 from nbkit.capture.raw.step_mode import StepMode
 from nbkit.capture.replay.copies import all_tensors
 from nbkit.capture.replay.op_traits import traits_of
-from nbkit.graphs.canonical_ops import UNINITIALISED
+from nbkit.ops.families import UNFILLED
 
 Run = Callable[..., Any]
 
@@ -35,7 +35,7 @@ class LocalOps(StepMode):
         kwargs = kwargs or {}
         if has_dtensor_type(types):
             return NotImplemented
-        if is_shape_question(types) or traits_of(func).packet in UNINITIALISED:  # memory for fakes, mostly
+        if is_shape_question(types) or traits_of(func).packet in UNFILLED:  # memory for fakes, mostly
             return func(*args, **kwargs)
         run = self.runners.get(func)
         if run is None:

@@ -6,14 +6,13 @@ from torch import Tensor
 from nbkit.capture.check.origins import FILLING
 from nbkit.capture.check.values import values_of
 from nbkit.capture.replay.op_traits import OpTraits
+from nbkit.ops.families import MOVES, TRIANGLES
 
 # Where the -Inf of a mask is at home: what hides scores and reads what is left, and what only moves values.
 MASKING = frozenset(
     "add add_ where masked_fill masked_fill_ minimum maximum max amax logsumexp _softmax _log_softmax".split()
 )
-MOVING = frozenset(
-    "clone _to_copy copy_ cat stack index index_select gather repeat triu tril constant_pad_nd roll flip".split()
-)
+MOVING = MOVES | TRIANGLES
 
 
 def hides(traits: OpTraits, tensors: int) -> bool:

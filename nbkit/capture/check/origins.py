@@ -15,6 +15,7 @@ from nbkit.capture.check.values import counts, first_true, is_float, largest, nu
 from nbkit.capture.replay.copies import all_tensors, mapped_call
 from nbkit.capture.replay.op_traits import OpTraits, traits_of
 from nbkit.capture.replay.reference import NoKernelError, Reference
+from nbkit.ops.families import CASTS
 from nbkit.schema.message import REACHES_GRADIENTS, Message, element
 
 # They only put numbers into memory: a NaN among those is there on purpose.
@@ -178,10 +179,6 @@ def underflow_of(traits: OpTraits, args: Any, kwargs: Any, tensor: Tensor, posit
         " is what is left",
     )
     return BadTensor("underflow", "output", position, tensor, message)
-
-
-# Casts, by the position of what is cast.
-CASTS = {"_to_copy": 0, "copy_": 1}
 
 
 def saturated_of(traits: OpTraits, args: Any, tensor: Tensor, position: int) -> BadTensor | None:

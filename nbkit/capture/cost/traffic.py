@@ -9,21 +9,13 @@ from torch import Tensor
 from torch._ops import OpOverload
 
 from nbkit.flops.counts import argument
+from nbkit.ops import families
 
 # They read of their first tensor (embedding: its rows) no more than they return.
-GATHERS = frozenset("embedding gather index index_select take _unsafe_index select_scatter".split())
-# They read an element of their first tensor for each one of the second, or of the second tensor none: its shape alone.
-PICKS = frozenset("nll_loss_forward nll_loss2d_forward".split())
+GATHERS = families.GATHERS | {"select_scatter"}
 UNREAD = {"nll_loss_backward": 1, "nll_loss2d_backward": 1}
-# They return memory without filling it.
-EMPTY = frozenset("empty empty_strided new_empty new_empty_strided empty_like empty_permuted resize_".split())
-# They make views, which their schema does not say, or hand on what they are given.
-UNSAFE_VIEWS = frozenset("_unsafe_view unsafe_split unsafe_chunk unsafe_split_with_sizes wait_tensor".split())
-# They write over what they are given, whatever it held.
-FILLS = frozenset(
-    "zero_ fill_ copy_ _foreach_zero_ _foreach_copy_ normal_ uniform_ exponential_ random_ bernoulli_ log_normal_ "
-    "cauchy_ geometric_".split()
-)
+# They make views, hand on what they are given, or return memory without filling it.
+QUIET = families.QUIET_VIEWS | families.UNFILLED | {"resize_"}
 # They read as many rows of their first tensor as there are indices, the second.
 BAGS = frozenset("_embedding_bag _embedding_bag_forward_only".split())
 # They write to some places of their first tensor and add to what these hold.
@@ -76,7 +68,7 @@ def _read_bytes(name: str, args: Any, regions: list[int], written: int) -> int:
     """Returns the bytes that a call reads; of the first of its regions maybe a part."""
     if name in GATHERS:
         return written + sum(regions[1:])
-    if name in PICKS:
+    if name in families.CLASS_LOSSES:
         return int(args[1].numel() * args[0].element_size()) + sum(regions[1:])
     if name in BAGS:
         return _of_rows(args[0], 0, args[1]) * int(args[0].element_size()) + sum(regions[1:])
@@ -136,12 +128,16 @@ def _traits(func: OpOverload) -> Traits:
     for place, taken in enumerate(schema.arguments):
         if taken.alias_info is not None and taken.alias_info.is_write:
             written |= {place, taken.name}
-            if name in FILLS or taken.is_out:
+            if name in families.OVERWRITING or taken.is_out:
                 unread |= {place, taken.name}
     aliases = [returned.alias_info for returned in schema.returns]
     is_view = bool(aliases) and all(alias is not None and not alias.is_write for alias in aliases)
     is_view |= torch.Tag.inplace_view in func.tags  # transpose_ and its like change sizes alone
-    return Traits(is_view or name in EMPTY or name in UNSAFE_VIEWS, frozenset(written), frozenset(unread))
+    return Traits(
+        is_view or name in QUIET,
+        frozenset(written),
+        frozenset(unread),
+    )
 
 
 def _regions(held: Any, regions: dict[Any, int]) -> None:

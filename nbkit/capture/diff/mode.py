@@ -25,7 +25,7 @@ from nbkit.capture.replay.overlap import overlap
 from nbkit.capture.replay.reference import Call, NoKernelError, Reference, Results
 from nbkit.capture.scope.call_scope import CallScope
 from nbkit.capture.scope.module_scope import ModuleScope
-from nbkit.graphs.canonical_ops import UNINITIALISED
+from nbkit.ops.families import UNFILLED
 
 
 class DiffMode(BelowMode):
@@ -57,7 +57,7 @@ class DiffMode(BelowMode):
             return out
         traits = self.traits(func)
         is_below = self.slot_of_shards == self.recording.ops.row_count
-        if is_below and (is_shape_question(types) or traits.packet in UNINITIALISED):
+        if is_below and (is_shape_question(types) or traits.packet in UNFILLED):
             return func(*args, **kwargs)
         self.call = self.rows.begin(None if is_below else func)
         reason = self.call_scope.why_not(traits) or self._not_sampled(traits)

@@ -25,10 +25,10 @@ from nbkit.capture.recorder.observer import Frames, Meta, Observer
 from nbkit.capture.recorder.op_forms import is_hidden
 from nbkit.capture.replay.copies import tensors_in
 from nbkit.capture.replay.isolated import isolated, timed_isolated
-from nbkit.capture.replay.op_traits import A_VIEW, OVERWRITING, OpTraits, bound
+from nbkit.capture.replay.op_traits import A_VIEW, OpTraits, bound
 from nbkit.capture.step.module_calls import ModuleCalls
 from nbkit.capture.step.root_modules import Root
-from nbkit.graphs.canonical_ops import UNINITIALISED
+from nbkit.ops.families import OVERWRITING, UNFILLED
 from nbkit.trace.executions.execution import Collector, Result
 from nbkit.trace.trace import Trace
 
@@ -131,7 +131,7 @@ class ExecutionObserver(Observer):
         made += [tensor for tensor in written if _key(tensor) not in returned]
         name = self._name(traits.packet)
         is_view_of_nothing = traits.leave_out == A_VIEW and self.unknown.issuperset(call.sources)
-        has_values = traits.packet not in UNINITIALISED and not is_view_of_nothing
+        has_values = traits.packet not in UNFILLED and not is_view_of_nothing
         for position, tensor in enumerate(made):
             text = name if len(made) == 1 else f"{name}[{position}]"
             is_known = has_values and (traits.packet, position) not in WORKSPACES

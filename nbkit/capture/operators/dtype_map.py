@@ -6,6 +6,7 @@ import torch
 
 from nbkit.capture.operators.intercept import Intercepted
 from nbkit.errors import OptionError, nearest
+from nbkit.ops.families import SAME
 
 Dtype = str | torch.dtype
 FLOATING = (torch.float64, torch.float32, torch.bfloat16, torch.float16)
@@ -14,11 +15,6 @@ FLOAT8 = tuple(
     getattr(torch, name)
     for name in ("float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz")
     if hasattr(torch, name)
-)
-
-# They move values or change their dtype, which is all that they do.
-COPIES = frozenset(
-    "_to_copy copy_ copy clone lift_fresh lift_fresh_copy _copy_from contiguous to detach detach_copy alias".split()
 )
 
 
@@ -57,7 +53,7 @@ def read_dtype(dtype: Dtype) -> torch.dtype:
 
 def not_cast(call: Intercepted, dtypes: Mapping[torch.dtype, torch.dtype]) -> str | None:
     """Returns why a cast says nothing about a call; None where it does."""
-    if call.traits.packet in COPIES:
+    if call.traits.packet in SAME:
         return "casts and copies"
     if not any(tensor.dtype in dtypes for tensor in call.tensors()):
         return "no inputs of a dtype that is cast"

@@ -27,7 +27,7 @@ from nbkit.capture.scope.call_scope import CallScope
 from nbkit.capture.scope.module_scope import ModuleScope
 from nbkit.capture.scope.phases import EVERY_PHASE, checked_phases
 from nbkit.capture.step.module_calls import ModuleCalls
-from nbkit.graphs.canonical_ops import UNINITIALISED
+from nbkit.ops.families import UNFILLED
 from nbkit.patterns import Patterns, split_patterns
 from nbkit.trace.trace import Trace
 
@@ -144,7 +144,7 @@ class InterceptMode(BelowMode):
             return out
         traits = self.traits(func)
         is_below = self.slot_of_shards == self.recording.ops.row_count
-        if is_below and (is_shape_question(types) or traits.packet in UNINITIALISED):
+        if is_below and (is_shape_question(types) or traits.packet in UNFILLED):
             return func(*args, **kwargs)
         call = Intercepted(self, traits, args, kwargs, self.recording.ops.row_count, 0)
         call.seen = self.rows.begin(None if is_below else func)

@@ -13,12 +13,11 @@ from nbkit.capture.calls.collectives import RUNS, described
 from nbkit.capture.calls.encode import encoded
 from nbkit.capture.calls.memory import NativeContents, Span
 from nbkit.capture.calls.state import call_state
-from nbkit.capture.calls.taking import OVERWRITING, CallTaker, Taken, needs_no_values
+from nbkit.capture.calls.taking import CallTaker, Taken, needs_no_values
 from nbkit.capture.operators.intercept import Intercepted, InterceptMode
 from nbkit.capture.raw.recording import current_node
-from nbkit.capture.recorder.op_forms import RESHAPING
 from nbkit.capture.replay.op_traits import OpTraits, traits_of
-from nbkit.graphs.canonical_ops import UNINITIALISED
+from nbkit.ops.families import OVERWRITING, RESIZING, UNFILLED
 from nbkit.trace.calls.layout import encode
 
 CAUGHT = "calls that ended with an error which the step caught"
@@ -60,7 +59,7 @@ class ObservedCalls:
         arguments = func._schema.arguments
         named = [number for number, one in enumerate(arguments) if one.kwarg_only and one.name in traits.written_names]
         return (
-            traits.packet in UNINITIALISED,
+            traits.packet in UNFILLED,
             self._is_usual(traits),
             needs_no_values(traits),
             traits.is_random,
@@ -72,7 +71,7 @@ class ObservedCalls:
     def _is_usual(self, traits: OpTraits) -> bool:
         """Returns whether a record follows from the arguments before the call and after it."""
         is_left_out = self.captures.mode.scope.leaves_out(traits) is not None
-        return not (is_left_out or traits.packet in RESHAPING or traits.name in RUNS)
+        return not (is_left_out or traits.packet in RESIZING or traits.name in RUNS)
 
     def argument_texts(self, args: Any, kwargs: Any) -> list[str]:
         """Returns the JSON of arguments, split where the numbers of tensors stand; generators count from 0."""

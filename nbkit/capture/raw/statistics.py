@@ -12,7 +12,7 @@ from torch.utils._python_dispatch import _disable_current_modes
 
 from nbkit.capture.raw.recording import Recording, ThreadState
 from nbkit.capture.raw.shards import local_shard
-from nbkit.graphs.canonical_ops import UNINITIALISED
+from nbkit.ops.families import UNFILLED
 
 # mean, std, min, max, norm, nan_count, inf_count; None where it has no meaning
 Values = tuple[float | None, float | None, float | None, float | None, float | None, int | None, int | None]
@@ -32,7 +32,7 @@ class Statistics:
 
     def note_made(self, func: Any, thread: ThreadState, position: int, made: Any) -> None:
         """Reads what an op has made or written to; of memory that none has written to yet nothing is known."""
-        if getattr(func, "_opname", None) in UNINITIALISED:
+        if getattr(func, "_opname", None) in UNFILLED:
             self.unwritten.update(map(self._storage, _flat(made, ())))
         elif self.unwritten and _writes(func):
             self.unwritten.difference_update(map(self._storage, _flat(made, ())))

@@ -9,11 +9,8 @@ from torch._C import _pop_torch_dispatch_stack, _push_on_torch_dispatch_stack
 from torch._ops import OpOverload
 from torch.utils._python_dispatch import TorchDispatchMode
 
-# Ops that change a tensor's metadata in place, so that what is known of it must be read again.
-RESHAPING = frozenset(
-    "resize_ resize_as_ set_ t_ transpose_ swapaxes_ swapdims_ squeeze_ unsqueeze_ as_strided_ resize_as_sparse_ "
-    "sparse_resize_ sparse_resize_and_clear_ _coalesced_ set_data rename_".split()
-)
+from nbkit.ops.families import RESIZING
+
 HIDDEN_NAMESPACES = ("prim", "profiler")
 
 
@@ -24,7 +21,7 @@ def is_hidden(func: OpOverload) -> bool:
 
 def is_reshaping(func: OpOverload) -> bool:
     """Returns whether an op changes a tensor's metadata in place."""
-    return func._opname in RESHAPING
+    return func._opname in RESIZING
 
 
 def loses_versions(func: OpOverload) -> bool:

@@ -9,20 +9,13 @@ from torch import Tensor
 from torch._ops import OpOverload
 
 from nbkit.capture.frames.op_names import op_name
-from nbkit.capture.recorder.op_forms import RESHAPING
 from nbkit.capture.replay import substitutes
 from nbkit.capture.replay.copies import tensors_in
-from nbkit.graphs.canonical_ops import UNINITIALISED
+from nbkit.ops.families import QUIET_VIEWS, RESIZING, UNFILLED
 
-# In-place ops that do not read what they write to.
-OVERWRITING = frozenset(
-    "copy_ fill_ zero_ normal_ uniform_ bernoulli_ random_ exponential_ geometric_ cauchy_ log_normal_ eye_".split()
-)
 COLLECTIVES = frozenset({"c10d", "_c10d_functional", "c10d_functional", "symm_mem"})
 # FSDP's: fills this process's part of a buffer and returns the buffer, whose rest is memory from empty().
 BUFFERS = frozenset({"all_gather_copy_in"})
-# They alias their input without saying so in their schema, or only look at a tensor.
-VIEWS = frozenset({"_unsafe_view", "_reshape_alias", "_reshape_copy", "lift", "_fw_primal"})
 A_VIEW = "views"  # why they are left out
 CHANGED_FORM = "ops that change a tensor's metadata only"
 # Positions of arguments that an op writes to although its schema does not say so: running statistics, collectives.
@@ -106,11 +99,11 @@ def _why_not(func: OpOverload) -> str | None:
         return "collectives: their result depends on other processes"
     if name in BUFFERS:
         return "buffers that other processes are still to fill"
-    if name in UNINITIALISED:
+    if name in UNFILLED:
         return "uninitialized memory (empty, empty_like)"
-    if name in RESHAPING or name == "detach_":
+    if name in RESIZING or name == "detach_":
         return CHANGED_FORM
-    if name in VIEWS or func.is_view:
+    if name in QUIET_VIEWS or func.is_view:
         return A_VIEW
     has_tensor = any("Tensor" in str(result.type) for result in returns)
     if not has_tensor and not any(argument.is_write for argument in func._schema.arguments):

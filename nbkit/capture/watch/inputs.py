@@ -20,14 +20,8 @@ from nbkit.capture.replay.op_traits import traits_of
 from nbkit.capture.step.module_calls import ModuleCalls
 from nbkit.findings.finding import line_texts
 from nbkit.findings.steps.inputs import StepInput
+from nbkit.ops.families import MOVES
 from nbkit.trace.trace import Trace
-
-# Ops that hand data on: to another place, dtype or shape.
-MOVING = {
-    "aten::_to_copy", "aten::clone", "aten::index", "aten::index_select", "aten::gather", "aten::cat", "aten::stack",
-    "aten::select_copy", "aten::slice_copy", "aten::flip", "aten::roll", "aten::repeat", "aten::constant_pad_nd",
-    "aten::lift_fresh", "aten::lift_fresh_copy",
-}  # fmt: skip
 
 
 class Look(NamedTuple):
@@ -56,7 +50,7 @@ class InputsObserver(Observer):
         return nullcontext()
 
     def around(self, func: Any, run: Callable[..., Any]) -> Callable[..., Any]:
-        moves = func.is_view or func._schema.name in MOVING
+        moves = func.is_view or func._opname in MOVES
         traits = traits_of(func)
 
         def run_and_look(*args: Any, **kwargs: Any) -> Any:

@@ -4,17 +4,17 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from nbkit.findings.dataflow.dims import dim_after
-from nbkit.findings.dataflow.flow import FORMS, SOFTMAX, Flow, Op, Tensor
+from nbkit.findings.dataflow.flow import Flow, Op, Tensor
 from nbkit.findings.dataflow.found import Found
+from nbkit.ops.families import ADDS, ARITHMETIC, BATCHED_PRODUCTS, DRAWS, FACTORS, FORMS, MASKED_FILLS, SOFTMAX
 
-# Where the operands of a product stand among its inputs.
-PRODUCTS = {"bmm": (0, 1), "mm": (0, 1), "baddbmm": (1, 2)}
+# A layer's product is none of them: what adds a bias has a weight.
+PRODUCTS = BATCHED_PRODUCTS | {"mm"}
 # What stands between the product of queries and keys and its softmax: scale, masks, a cap.
-BETWEEN = FORMS | frozenset("mul mul_ div div_ add add_ sub sub_ masked_fill masked_fill_ where tanh".split())
-ADDS = frozenset(("add", "add_"))
-DROPPING = frozenset("bernoulli_ bernoulli div_".split())
+BETWEEN = FORMS | ARITHMETIC | MASKED_FILLS | {"tanh"}
+DROPPING = DRAWS | {"div_"}
 # A reader that normalizes the weights anew, or weighs them, makes any dimension right (slot attention).
-NORMALISING = frozenset("sum div div_ add add_ mul mul_ sub norm linalg_vector_norm".split())
+NORMALISING = ARITHMETIC | {"sum", "norm", "linalg_vector_norm"}
 MOST_STEPS = 16
 SUM = "Give the softmax the dimension of the keys, dim=-1 of scores made as q @ k.transpose(-2, -1)."
 ONCE = "Add the mask once: here, or where the scores are made."
@@ -90,7 +90,7 @@ def _scores(flow: Flow, tensor: Tensor, steps: int = MOST_STEPS) -> Scores | Non
 
 def _is_of_activations(flow: Flow, product: Op) -> bool:
     """Returns whether both operands are computed: a weight on one side makes it a linear layer, which may assign."""
-    places = PRODUCTS[product.name]
+    places = FACTORS[product.name]
     return len(product.inputs) > places[1] and not any(flow.behind(product.inputs[place]).name for place in places)
 
 
@@ -151,7 +151,7 @@ def is_dropout(flow: Flow, op: Op, place: int) -> bool:
 
 
 def _use(flow: Flow, product: Op, place: int, dim: int) -> Use | None:
-    left, right = PRODUCTS[product.name]
+    left, right = FACTORS[product.name]
     if place not in (left, right) or len(product.inputs) <= right:
         return None
     other = product.inputs[right if place == left else left]

@@ -4,9 +4,8 @@ from collections.abc import Iterator
 
 from nbkit.findings.dataflow.flow import Flow, Op
 from nbkit.findings.dataflow.found import Found
+from nbkit.ops.families import CONVOLUTIONS, PERMUTES, PRODUCTS
 
-PRODUCTS = frozenset("mm addmm bmm baddbmm convolution".split())
-TURNS = frozenset(("t", "transpose", "permute"))
 HALF = ("bfloat16", "float16")
 # So many products must be cast for one that is not to be the exception.
 FEWEST = 2
@@ -18,7 +17,9 @@ ADVICE = (
 
 def outside_autocast(flow: Flow) -> Iterator[Found]:
     """Finds matrix products of a module in float32, where most others of the recording were cast by autocast."""
-    products = [op for op in flow.named(*PRODUCTS) if op.is_ahead and op.module is not None and op.outputs]
+    products = [
+        op for op in flow.named(*PRODUCTS, *CONVOLUTIONS) if op.is_ahead and op.module is not None and op.outputs
+    ]
     narrow = [op for op in products if op.outputs[0].dtype in HALF]
     wide = [
         op for op in products if op.outputs[0].dtype == "float32" and all(part.dtype == "float32" for part in op.inputs)
@@ -37,7 +38,7 @@ def outside_autocast(flow: Flow) -> Iterator[Found]:
 def _is_cast(flow: Flow, op: Op) -> bool:
     """Returns whether a weight of float32 was cast for an op."""
     for tensor in op.inputs:
-        maker = flow.maker(flow.behind(tensor, TURNS))
+        maker = flow.maker(flow.behind(tensor, PERMUTES))
         if maker is None or maker.name != "_to_copy" or maker.op_id in flow.asked or not maker.inputs:
             continue
         given = maker.inputs[0]

@@ -4,10 +4,10 @@ from collections.abc import Iterator
 
 from nbkit.findings.dataflow.flow import Flow, Tensor
 from nbkit.findings.dataflow.found import Found
+from nbkit.ops.families import ARITHMETIC, CONVOLUTIONS, DIVIDES, LAYER_PRODUCTS
 
-PAIRED = frozenset("add sub mul".split())
 # They make features of what is given; behind them a row is a sample.
-LAYERS = frozenset("embedding addmm mm convolution linear".split())
+LAYERS = LAYER_PRODUCTS | CONVOLUTIONS | {"embedding"}
 MOST_STEPS = 64
 ADVICE = "Look at the shapes of the batch: one of its parts may have been put together along the wrong size."
 
@@ -15,7 +15,7 @@ ADVICE = "Look at the shapes of the batch: one of its parts may have been put to
 def lone_rows(flow: Flow) -> Iterator[Found]:
     """Finds (1, d) computed of one row of data, added to or multiplied by (n, d) computed of n rows of other data."""
     for op in flow.ops.values():
-        if op.name not in PAIRED or not op.is_ahead or op.module is None or len(op.inputs) != 2:
+        if op.name not in ARITHMETIC - DIVIDES or not op.is_ahead or op.module is None or len(op.inputs) != 2:
             continue
         one, many = sorted(op.inputs, key=lambda tensor: tensor.numel)
         if len(one.shape) < 2 or len(one.shape) != len(many.shape) or one.shape[0] != 1 or many.shape[0] <= 1:

@@ -2,12 +2,11 @@
 
 from collections.abc import Iterable
 
-from nbkit.findings.dataflow.flow import FORMS, FUSED_ATTENTION, Flow, Op, Tensor
+from nbkit.findings.dataflow.flow import Flow, Op, Tensor
+from nbkit.ops.families import CONSTANTS, CONVOLUTIONS, FORMS, FUSED_ATTENTION, PRODUCTS, RANGES, SOFTMAX
 
 MOST_OPS = 2_000
-# They give numbers of their own, whatever tensor says their shape.
-CONSTANTS = ("zeros", "zeros_like", "new_zeros", "full", "full_like", "new_full", "scalar_tensor", "lift_fresh_copy")
-FACTOR_OPS = frozenset("mm bmm addmm baddbmm matmul linear convolution".split())
+FACTOR_OPS = PRODUCTS | CONVOLUTIONS
 ONE_KEY = ": they only reach a softmax over one position, which is 1 whatever they are"
 EQUAL = ": the values that they choose between are equal, as what those are made of is 0"
 FIXED = ": what goes into {it} is 0, and no parameter makes it"
@@ -55,7 +54,7 @@ def _ended(flow: Flow, op: Op, trained: frozenset[str], fed_zero: frozenset[str]
             return ONE_KEY
         values = flow.origin(op.inputs[2])
         return EQUAL if values is not None and _is_fed_zero(flow, values, trained, fed_zero) else None
-    if op.name in ("_softmax", "_safe_softmax") and op.inputs:
+    if op.name in SOFTMAX and op.inputs:
         dim = op.arguments.get("dim", -1)
         shape = op.inputs[0].shape
         return ONE_KEY if isinstance(dim, int) and -len(shape) <= dim < len(shape) and shape[dim] == 1 else None
@@ -86,6 +85,6 @@ def _is_fixed(flow: Flow, tensor: Tensor, trained: frozenset[str]) -> bool:
         if one.name in trained:
             return False
         op = flow.maker(one)
-        if op is not None and op.name not in CONSTANTS:
+        if op is not None and op.name not in CONSTANTS | RANGES | {"lift_fresh_copy"}:
             pending += [each for each in op.inputs if "float" in each.dtype]
     return not pending

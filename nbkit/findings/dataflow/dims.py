@@ -4,9 +4,12 @@ from collections.abc import Sequence
 from math import prod
 
 from nbkit.findings.dataflow.flow import Op
+from nbkit.ops.families import EXPANDS, MULTIPLIES, RESHAPES, SAME
 
-SAME = frozenset("alias detach contiguous clone _to_copy to lift_fresh native_dropout mul mul_".split())
-VIEWS = frozenset("view _unsafe_view reshape flatten unflatten".split())
+SAME_DIMS = SAME | EXPANDS | MULTIPLIES | {"native_dropout"}
+# Complex numbers of pairs of real ones, and back: the last dimension comes or goes.
+PAIRS = ("view_as_complex", "view_as_real")
+SIZES = ("squeeze", "squeeze_", "unsqueeze", "unsqueeze_")
 
 
 def dim_after(op: Op, place: int, dim: int) -> int | None:
@@ -16,9 +19,9 @@ def dim_after(op: Op, place: int, dim: int) -> int | None:
     before, after = op.inputs[place].shape, op.outputs[0].shape
     if -1 in (*before, *after):
         return None
-    if op.name in SAME or (op.name == "expand" and len(before) == len(after)):
-        return dim if before[dim] == after[dim] else None
-    if op.name in VIEWS:
+    if (op.name in SAME_DIMS and len(before) == len(after)) or op.name in PAIRS:
+        return dim if after[dim : dim + 1] == before[dim : dim + 1] else None
+    if op.name in RESHAPES and op.name not in SIZES:
         return _after_view(before, after, dim)
     return _after_named(op, before, after, dim)
 

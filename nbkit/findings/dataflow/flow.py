@@ -7,19 +7,9 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-# They give the elements that they got, in another form.
-FORMS = frozenset(
-    "view _unsafe_view reshape alias detach t transpose permute squeeze unsqueeze expand flatten unflatten contiguous "
-    "clone _to_copy to lift_fresh".split()
-)
-# The safe one is that of scaled_dot_product_attention where it is computed op by op.
-SOFTMAX = frozenset(("_softmax", "_safe_softmax"))
-# They give a part of the elements.
-CUTS = frozenset(("select", "slice", "narrow"))
-# They make the mask that hides what comes later.
-MASKS = frozenset(("triu", "tril"))
-# The kernels behind F.scaled_dot_product_attention.
-FUSED_ATTENTION = "_scaled_dot_product"
+from nbkit.ops.families import FORMS, PARTS, TRIANGLES
+from nbkit.ops.names import packet_of
+
 RECURRENT = r"(?:^|[._])(?:gru|lstm|rnn_tanh|rnn_relu)(?:$|[._])"
 
 
@@ -87,7 +77,7 @@ class Flow:
     def _is_causal(self, ops: pd.DataFrame, tensors: pd.DataFrame) -> bool:
         """Returns whether something shows that the model reads a sequence from its beginning, position by position."""
         # A triangle of another shape is a border of windows, which may look both ways (Longformer).
-        triangles = (op.outputs[0].shape for op in self.named(*MASKS) if op.outputs)
+        triangles = (op.outputs[0].shape for op in self.named(*TRIANGLES) if op.outputs)
         is_masked = any(op.arguments.get("is_causal") is True for op in self.ops.values()) or any(
             shape[-1:] == shape[-2:-1] for shape in triangles
         )
@@ -119,7 +109,7 @@ class Flow:
         """
         op = self.maker(tensor)
         is_view = op is not None and op.inputs and op.inputs[0].storage_id == tensor.storage_id
-        if op is None or not is_view or op.name not in (*FORMS, *CUTS):
+        if op is None or not is_view or op.name not in (*FORMS, *PARTS):
             return (tensor.tensor_id,)
         if op.name in FORMS and op.inputs[0].numel == tensor.numel:
             return self.values_of(op.inputs[0])
@@ -153,6 +143,5 @@ def _tensors(tensors: pd.DataFrame) -> Iterator[Tensor]:
 
 def _op(row: tuple[Any, ...], inputs: list[Tensor], outputs: list[Tensor]) -> Op:
     op_id, op, module, phase, arguments = row
-    name = op.split(".")[1] if op.startswith("aten.") else op
     known = json.loads(arguments) if isinstance(arguments, str) else {}
-    return Op(op_id, name, module if isinstance(module, str) else None, phase, known, inputs, outputs)
+    return Op(op_id, packet_of(op), module if isinstance(module, str) else None, phase, known, inputs, outputs)

@@ -6,6 +6,7 @@ from math import prod
 
 from nbkit.findings.dataflow.flow import Flow, Op, Tensor
 from nbkit.findings.dataflow.found import Found
+from nbkit.ops.families import ARITHMETIC, CLASS_LOSSES, ELEMENT_LOSSES
 
 # What takes an activation itself, what was applied before, and what to do: softmax in front of cross_entropy.
 TWICE = {
@@ -30,10 +31,8 @@ TWICE = {
 BY_ELEMENT = frozenset(
     "add sub mul div pow abs square neg exp log sqrt clamp clamp_min where huber_loss smooth_l1_loss".split()
 )
-PAIRED = frozenset("add sub rsub mul div eq".split())
-LOSSES = frozenset("mse_loss l1_loss smooth_l1_loss huber_loss binary_cross_entropy".split())
-LOSSES_OF_TOKENS = ("nll_loss_forward", "nll_loss2d_forward")
-REDUCTIONS = frozenset("mean sum".split())
+PAIRED = ARITHMETIC | {"eq"}
+REDUCTIONS = frozenset({"mean", "sum"})
 MOST_STEPS = 8
 
 
@@ -50,7 +49,7 @@ def double_activation(flow: Flow) -> Iterator[Found]:
 def unintended_broadcast(flow: Flow) -> Iterator[Found]:
     """Finds (N, 1) against (N,) in a loss: each broadcasts over the other, so that N x N pairs are compared."""
     for op in flow.ops.values():
-        if not op.is_ahead or op.name not in PAIRED | LOSSES or len(op.inputs) < 2:
+        if not op.is_ahead or op.name not in PAIRED | ELEMENT_LOSSES or len(op.inputs) < 2:
             continue
         column, row = _before_expand(flow, op.inputs[0]), _before_expand(flow, op.inputs[1])
         for one, other in ((column, row), (row, column)):
@@ -91,7 +90,7 @@ def _is_counted(flow: Flow, tensor: Tensor) -> bool:
 
 def _ends_in_a_scalar(flow: Flow, op: Op) -> bool:
     """Returns whether only ops element by element stand between an op and the mean or sum of all that it gave."""
-    if op.name in LOSSES:
+    if op.name in ELEMENT_LOSSES:
         return bool(op.outputs) and prod(op.outputs[0].shape) == 1
     for _ in range(MOST_STEPS):
         for reader in flow.readers(op):
@@ -110,7 +109,7 @@ def unshifted_targets(flow: Flow) -> Iterator[Found]:
     A model that sees the whole sequence, or has a decoder with tokens of its own, may well be meant to repeat it.
     """
     lookups: list[Op] = []  # since the loss before
-    for op in flow.named("embedding", *LOSSES_OF_TOKENS) if flow.is_causal else ():
+    for op in flow.named("embedding", *CLASS_LOSSES) if flow.is_causal else ():
         if not op.is_ahead or len(op.inputs) < 2:
             continue
         if op.name == "embedding":

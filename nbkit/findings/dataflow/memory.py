@@ -2,12 +2,12 @@
 
 from collections.abc import Iterator
 
-from nbkit.findings.dataflow.flow import FORMS, Flow, Op, Tensor
+from nbkit.findings.dataflow.flow import Flow, Op, Tensor
 from nbkit.findings.dataflow.found import Found
+from nbkit.ops.families import FORMS, PARTS
 
 # They compute with what they overwrite. What only fills memory (copy_, fill_, index_put_) is how caches are written.
 IN_PLACE = frozenset("add_ sub_ mul_ div_ addcmul_ addcdiv_ pow_ neg_ clamp_ sigmoid_ tanh_ relu_ exp_".split())
-PARTS = frozenset("slice select narrow split split_with_sizes chunk unbind as_strided".split())
 
 
 def overwritten_views(flow: Flow) -> Iterator[Found]:

@@ -4,10 +4,10 @@ from collections.abc import Iterator
 
 from nbkit.findings.dataflow.flow import Flow, Op
 from nbkit.findings.dataflow.found import Found
-from nbkit.findings.dataflow.losses import LOSSES, LOSSES_OF_TOKENS
+from nbkit.ops.families import CLASS_LOSSES, ELEMENT_LOSSES
 
 # They measure how wrong a result is; all become small by training.
-ERRORS = LOSSES | {*LOSSES_OF_TOKENS, "binary_cross_entropy_with_logits"}
+ERRORS = ELEMENT_LOSSES | CLASS_LOSSES
 ADVICE = (
     "Take the minus out: nll_loss, cross_entropy and mse_loss are made small as they are. Nothing, if an adversary is "
     "trained by it."

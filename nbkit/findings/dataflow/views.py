@@ -2,11 +2,10 @@
 
 from collections.abc import Iterator
 
-from nbkit.findings.dataflow.flow import FUSED_ATTENTION, Flow, Op
+from nbkit.findings.dataflow.flow import Flow, Op
 from nbkit.findings.dataflow.found import Found
+from nbkit.ops.families import FUSED_ATTENTION, RESHAPES, SAME
 
-COPIES = frozenset(("clone", "contiguous"))
-VIEWS = frozenset("view reshape _unsafe_view".split())
 ADVICE = (
     "Split the last size in its place, and swap then: x.view(b, t, heads, -1).transpose(1, 2); view and reshape keep "
     "the order of the elements."
@@ -17,7 +16,7 @@ def scrambled_heads(flow: Flow) -> Iterator[Found]:
     """Finds (b, t, d) that a view makes (b, heads, t, d / heads) of, in front of attention: positions are mixed."""
     for op in (op for op in flow.ops.values() if op.name.startswith(FUSED_ATTENTION) and op.is_ahead):
         for tensor in op.inputs[:3]:
-            view = flow.maker(flow.behind(tensor, COPIES))
+            view = flow.maker(flow.behind(tensor, SAME))
             found = None if view is None else _scrambled(view)
             if found is not None:
                 yield found
@@ -25,7 +24,7 @@ def scrambled_heads(flow: Flow) -> Iterator[Found]:
 
 def _scrambled(op: Op) -> Found | None:
     """Returns what a view mixes: its size of positions moves behind one of heads, and no element moves."""
-    if op.name not in VIEWS or not op.inputs or not op.outputs:
+    if op.name not in RESHAPES or not op.inputs or not op.outputs:
         return None
     before, after = op.inputs[0].shape, op.outputs[0].shape
     if len(before) != 3 or len(after) != 4 or before[0] != after[0] or after[1] <= 1:

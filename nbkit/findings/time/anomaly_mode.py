@@ -7,7 +7,7 @@ from nbkit.findings.time.step import TimedStep
 
 # Of autograd's engine: nobody else calls _is_any_true right in one of its nodes.
 NODE = "autograd::engine::evaluate_function"
-CHECKS = ("aten.isnan", "aten._is_any_true", "aten.item")
+CHECKS = ("isnan", "_is_any_true", "item")
 ADVICE = (
     "Switch it off: torch.autograd.set_detect_anomaly(False), or take its `with` block away. To find a NaN, "
     "opcheck names the op where it begins."
@@ -17,7 +17,7 @@ ADVICE = (
 def anomaly_mode(step: TimedStep) -> list[Finding]:
     """Returns a finding where torch looks for NaN in each gradient, because of torch.autograd.set_detect_anomaly."""
     in_nodes = np.array([str(name).startswith(NODE) for name in np.append(step.names, "")])[step.parent]
-    asked = np.flatnonzero(step.named("aten._is_any_true") & in_nodes)
+    asked = np.flatnonzero(step.named("_is_any_true") & in_nodes)
     if not len(asked):
         return []
     time_us = float(step.total_us[step.named(*CHECKS) & in_nodes].sum())

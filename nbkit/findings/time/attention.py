@@ -5,32 +5,30 @@ import numpy as np
 from nbkit.findings.finding import Finding
 from nbkit.findings.time.cases import AttentionCase, Place, saving
 from nbkit.findings.time.step import Flags, Ints, TimedStep
+from nbkit.ops.families import (
+    ADDS,
+    ARITHMETIC,
+    BATCHED_PRODUCTS,
+    COMPARISONS,
+    CONSTANTS,
+    DROPOUTS,
+    FORMS,
+    MASKED_FILLS,
+    PARTS,
+    RANGES,
+    SOFTMAX,
+    TRIANGLES,
+)
 
 LEAST_SHARE = 0.1
-SOFTMAX = ("aten.softmax", "aten._softmax")
-PRODUCTS = ("aten.matmul", "aten.bmm", "aten.baddbmm", "aten.einsum")
+PRODUCTS = BATCHED_PRODUCTS | {"matmul", "einsum"}
 # What stands between the scores and the softmax, and between that and the values, in attention: scale, mask, casts,
 # dropout, views, and what makes a mask.
-BETWEEN = (
-    *("aten.div", "aten.div_", "aten.mul", "aten.mul_", "aten.add", "aten.add_", "aten.sub", "aten.to", "aten.dropout"),
-    *("aten.masked_fill", "aten.masked_fill_", "aten.where", "aten.tril", "aten.triu", "aten.ones", "aten.full"),
-    *("aten.view", "aten.reshape", "aten.transpose", "aten.permute", "aten.expand", "aten.expand_as", "aten.slice"),
-    *(
-        "aten.unsqueeze",
-        "aten.squeeze",
-        "aten.contiguous",
-        "aten.eq",
-        "aten.bitwise_not",
-        "aten.logical_not",
-        "aten.gt",
-    ),
-    *("aten.select", "aten.type_as", "aten.arange", "aten.ge", "aten.le", "aten.lt", "aten.clone", "aten.zeros"),
-    *("aten.feature_dropout", "aten.native_dropout", "aten.alias", "aten.detach", "aten.tensor", "aten.lift_fresh"),
-)
+BETWEEN = frozenset().union(
+    FORMS, PARTS, ARITHMETIC, MASKED_FILLS, TRIANGLES, COMPARISONS, CONSTANTS, RANGES, DROPOUTS
+) | {"tensor"}
 MOST_BETWEEN = 16
-BATCHED = ("aten.bmm", "aten.baddbmm")
-MASKS = ("aten.masked_fill", "aten.masked_fill_", "aten.where", "aten.add", "aten.add_", "aten.baddbmm")
-DROPOUTS = ("aten.dropout", "aten.feature_dropout", "aten.native_dropout")
+MASKS = MASKED_FILLS | ADDS | {"baddbmm"}
 ADVICE = (
     "Use torch.nn.functional.scaled_dot_product_attention (with is_causal=True or attn_mask), which does not write the "
     'scores to memory; in transformers attn_implementation="sdpa".'
@@ -67,12 +65,12 @@ def attention(step: TimedStep) -> list[Finding]:
 
 def _batched_products(step: TimedStep) -> Flags:
     """Returns which ops are a product of two batches of matrices: the scores of attention, not a linear layer."""
-    return np.asarray(step.holding(step.named(*BATCHED)) & step.named(*PRODUCTS))
+    return np.asarray(step.holding(step.named(*BATCHED_PRODUCTS)) & step.named(*PRODUCTS))
 
 
 def _case(step: TimedStep, ops: Ints) -> AttentionCase | None:
     """Returns the sizes of one attention; null where they are not known, or its products are written otherwise."""
-    batched = np.flatnonzero(step.named(*BATCHED))
+    batched = np.flatnonzero(step.named(*BATCHED_PRODUCTS))
     # What an op calls stands behind it, before the next one.
     first, last = (step.inputs(batched[np.searchsorted(batched, product)]) for product in (ops[0], ops[-1]))
     if first is None or last is None or first.dtypes[-1] is None:

@@ -26,7 +26,7 @@ def copies(step: TimedStep) -> list[Finding]:
     Casts of torch.autocast happen inside of ops; no line asks for them.
     """
     # to() and contiguous() copy only where there is something to change.
-    is_copy = step.holding(step.named("aten.copy_"))
+    is_copy = step.holding(step.named("copy_"))
     findings = []
     for rule, chosen in (("casts", _casts(step)), ("layout_copies", _layouts(step))):
         rows = np.flatnonzero(chosen & is_copy & step.is_outer & step.in_phase("forward"))
@@ -36,13 +36,11 @@ def copies(step: TimedStep) -> list[Finding]:
 
 def _casts(step: TimedStep) -> Flags:
     # The overload tells what is asked for: torch 2.6 does not tell it.
-    return np.asarray(
-        step.named("aten.to") & step.ops["op"].isin(["aten.to.dtype", "aten.to.dtype_layout"]).to_numpy(bool)
-    )
+    return np.asarray(step.named("to") & step.ops["op"].isin(["aten.to.dtype", "aten.to.dtype_layout"]).to_numpy(bool))
 
 
 def _layouts(step: TimedStep) -> Flags:
-    return step.named("aten.contiguous", "aten.reshape", "aten.clone")
+    return step.named("contiguous", "reshape", "clone")
 
 
 def _by_line(step: TimedStep, rule: str, rows: Ints) -> list[Finding]:

@@ -7,15 +7,12 @@ import numpy as np
 from nbkit.findings.finding import Finding
 from nbkit.findings.time.cases import LossCase, Place, saving
 from nbkit.findings.time.step import Ints, TimedStep
+from nbkit.ops.families import ADDS, LOG_SOFTMAX, PARTS, RESHAPES, SAME, SOFTMAX
 
-SOFTMAX, LOG_SOFTMAX, LOG = ("aten.softmax", "aten._softmax"), ("aten.log_softmax", "aten._log_softmax"), "aten.log"
-ONE_HOT, PRODUCT, PICKS = "aten.one_hot", "aten.mul", ("aten.gather", "aten.index")
-SUMS = ("aten.sum", "aten.mean")
+LOG, ONE_HOT, PRODUCT, PICKS = "log", "one_hot", "mul", ("gather", "index")
+SUMS = ("sum", "mean")
 # What else stands between the softmax and the sum.
-BESIDE = (
-    "aten.add", "aten.clamp", "aten.clamp_min", "aten.neg", "aten.unsqueeze", "aten.squeeze", "aten.view",
-    "aten.reshape", "aten.to", "aten.arange", "aten.select", "aten.slice",
-)  # fmt: skip
+BESIDE = RESHAPES | PARTS | SAME | ADDS | {"clamp", "clamp_min", "neg", "arange"}
 MOST_OPS = 12
 ADVICE = (
     "Use torch.nn.functional.cross_entropy, which takes logits and class numbers: it writes fewer tensors, and does "

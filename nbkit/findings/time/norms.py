@@ -8,16 +8,13 @@ import numpy as np
 from nbkit.findings.finding import Finding
 from nbkit.findings.time.cases import NormCase, Place, saving
 from nbkit.findings.time.step import LEAST_FRACTION, Ints, TimedStep
+from nbkit.ops.families import ADDS, DIVIDES, EXPANDS, MULTIPLIES, RESHAPES, SAME, SUBTRACTS
 
-ROOTS = ("aten.rsqrt", "aten.sqrt", "aten.std")
-MEANS = ("aten.mean", "aten.var", "aten.std", "aten.var_mean", "aten.std_mean")
-SCALES = ("aten.mul", "aten.mul_", "aten.div", "aten.div_")
-CENTRES = ("aten.sub", "aten.sub_", "aten.rsub")
+ROOTS = ("rsqrt", "sqrt", "std")
+MEANS = ("mean", "var", "std", "var_mean", "std_mean")
+SCALES = MULTIPLIES | DIVIDES
 # What else stands in a norm: its square, eps, shift, casts and views.
-BESIDE = (
-    "aten.pow", "aten.square", "aten.add", "aten.add_", "aten.reciprocal", "aten.to", "aten.type_as", "aten.view",
-    "aten.reshape", "aten.unsqueeze", "aten.expand", "aten.expand_as", "aten.clamp", "aten.clamp_min",
-)  # fmt: skip
+BESIDE = RESHAPES | EXPANDS | SAME | ADDS | {"pow", "square", "reciprocal", "clamp", "clamp_min"}
 MOST_OPS, FEWEST = 16, 2
 # By whether the mean is taken away.
 NAMES = {True: "a layer norm", False: "an RMS norm"}
@@ -39,7 +36,7 @@ def norms(step: TimedStep) -> list[Finding]:
     found: dict[bool, list[Ints]] = defaultdict(list)
     for ops in _calls(step):
         if (run := _norm(step, ops)) is not None:
-            found[bool(step.named(*CENTRES)[run].any())].append(run)
+            found[bool(step.named(*SUBTRACTS)[run].any())].append(run)
     findings = []
     for is_centred, runs in found.items():
         ops = np.concatenate(runs)
@@ -66,7 +63,7 @@ def _calls(step: TimedStep) -> Iterator[Ints]:
 
 def _norm(step: TimedStep, ops: Ints) -> Ints | None:
     """Returns the ops around the first root that a norm is made of; null where there is none."""
-    is_part = step.named(*ROOTS, *MEANS, *SCALES, *CENTRES, *BESIDE)[ops]
+    is_part = step.named(*ROOTS, *MEANS, *SCALES, *SUBTRACTS, *BESIDE)[ops]
     is_root, is_mean, is_scale = (step.named(*names)[ops] for names in (ROOTS, MEANS, SCALES))
     for at in np.flatnonzero(is_root).tolist():
         first, last = at, at

@@ -16,7 +16,7 @@ MANY_OPS = 200
 LEAST_SHARE = 0.1
 # From here on several passes over few large parameters are worth a word.
 LARGE_SHARE = 0.3
-GROUPED = re.compile(r"aten\._(foreach|fused|amp_foreach)_\w+")
+GROUPED = re.compile(r"_(foreach|fused|amp_foreach)_\w+")
 
 
 def single_tensor_optimizers(step: TimedStep) -> list[Finding]:
@@ -56,7 +56,7 @@ def _case(step: TimedStep, kind: str, inside: Flags, steps: int) -> OptimizerCas
     """Returns the shapes of the parameters that one step updates; null where they are not known."""
     if kind not in FUSED:
         return None
-    updates = np.flatnonzero(step.named("aten.add_" if kind == "SGD" else "aten.addcdiv_") & inside & step.is_outer)
+    updates = np.flatnonzero(step.named("add_" if kind == "SGD" else "addcdiv_") & inside & step.is_outer)
     known = [inputs for row in updates.tolist() if (inputs := step.inputs(row)) is not None]
     # SGD takes a multiple of the gradient away; what it adds to is its momentum.
     known = [inputs for inputs in known if kind != "SGD" or float(str(inputs.arguments.get("alpha", 1))) < 0]

@@ -17,7 +17,7 @@ ADVICE = "Keep the values in a tensor and read them once: losses.tolist(), or to
 def scalar_reads(step: TimedStep) -> list[Finding]:
     """Returns a finding per line that reads many values: enough of them to take time, or to make a device wait."""
     # A bool(tensor) reads through aten.is_nonzero.
-    rows = np.flatnonzero(step.named("aten.item", "aten.is_nonzero") & step.is_outer & ~step.in_phase("optimizer"))
+    rows = np.flatnonzero(step.named("item", "is_nonzero") & step.is_outer & ~step.in_phase("optimizer"))
     if len(rows) < MOST_READS:
         return []
     between = _python_around(step)

@@ -11,6 +11,7 @@ import pandas as pd
 from nbkit import units
 from nbkit.findings.finding import Finding, at_ops
 from nbkit.findings.time.cases import Inputs, Measure, Saving, inputs_of
+from nbkit.ops.names import packet_of
 from nbkit.timeline.nesting import depth_levels, subtree_sums
 
 Ints = npt.NDArray[np.int64]
@@ -81,7 +82,7 @@ class TimedStep:
         return self.ops["phase"].isin(phases).to_numpy(bool)
 
     def named(self, *names: str) -> Flags:
-        """Returns which ops have one of the names, without overload: aten.item."""
+        """Returns which ops of aten have one of the names, without overload: item."""
         wanted = np.array([name in names for name in self.kinds], dtype=bool)
         return np.asarray(wanted[self.codes] & self.is_op)
 
@@ -92,13 +93,13 @@ class TimedStep:
 
     @property
     def kinds(self) -> list[str]:
-        """Returns the different names of rows; those of ops without overload."""
+        """Returns the different names of rows; those of ops of aten without namespace and overload."""
         return self._kinds[1]
 
     @cached_property
     def _kinds(self) -> tuple[Ints, list[str]]:
         codes, different = pd.factorize(self.names)
-        return np.asarray(codes), [".".join(str(name).split(".")[:2]) for name in different]
+        return np.asarray(codes), [packet_of(str(name)) for name in different]
 
     def below(self, rows: Ints) -> Flags:
         """Returns which rows are these or stand below them; a parent stands before its children."""

@@ -11,6 +11,8 @@ import pandas as pd
 from nbkit.findings.finding import Finding, at_ops, counting
 from nbkit.findings.training.facts import Accumulation, Audit
 from nbkit.findings.training.names import about, listed_names, plural
+from nbkit.ops.families import CLASS_LOSSES, ELEMENT_LOSSES
+from nbkit.ops.names import packet_of
 
 ADVICE = "Call optimizer.zero_grad() before each backward pass that begins a step, or after each step."
 EARLIER = (
@@ -19,8 +21,6 @@ EARLIER = (
 )
 # So many passes of one line in each step; fewer may be losses of their own.
 FEWEST = 4
-LOSSES = ("mse_loss", "nll_loss_forward", "nll_loss2d_forward", "l1_loss", "smooth_l1_loss", "huber_loss")
-LOGISTIC = ("binary_cross_entropy", "binary_cross_entropy_with_logits")
 MEAN = 1  # of torch's reductions, and the one that a loss has where its arguments do not say
 SCALING = ("aten.mul_", "aten.div_", "aten._foreach_mul_", "aten._foreach_div_")
 SUMMED = (
@@ -139,9 +139,9 @@ def _loss(audit: Audit, ops: range) -> int | None:
 
 
 def _is_mean(op: str, arguments: object) -> bool:
-    name = op.split(".")[1]
+    name = packet_of(op)
     reduction = json.loads(arguments).get("reduction", MEAN) if isinstance(arguments, str) else MEAN
-    return name == "mean" or (name in (*LOSSES, *LOGISTIC) and reduction == MEAN)
+    return name == "mean" or (name in ELEMENT_LOSSES | CLASS_LOSSES and reduction == MEAN)
 
 
 def _is_scaled(audit: Audit, after: int, step: int) -> bool:

@@ -6,17 +6,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nbkit.findings.dataflow.flow import FORMS, Flow, Op
+from nbkit.findings.dataflow.flow import Flow, Op
 from nbkit.findings.finding import Finding, at_ops
 from nbkit.findings.training.facts import Activation, Audit
+from nbkit.ops.families import ADDS, CONVOLUTIONS, DROPOUTS, FORMS, LAYER_PRODUCTS, NORMS, PERMUTES, RELUS
 
-RELUS = frozenset("relu relu_ hardtanh hardtanh_".split())
 # They keep the units of a layer, between its product and its activation.
-BETWEEN = FORMS - frozenset(("t", "transpose", "permute")) | frozenset(
-    "add add_ native_batch_norm cudnn_batch_norm native_layer_norm native_group_norm native_dropout".split()
-)
-PRODUCTS = frozenset("mm addmm linear".split())
-CONVOLUTIONS = frozenset("convolution _convolution cudnn_convolution mkldnn_convolution".split())
+BETWEEN = FORMS - PERMUTES | ADDS | NORMS | DROPOUTS
 MOST_STEPS = 12
 # With fewer rows or units it may be chance.
 FEWEST_ROWS, FEWEST_UNITS = 4, 8
@@ -68,7 +64,7 @@ def _layer(flow: Flow, op: Op) -> Op | None:
         maker = flow.maker(op.inputs[0]) if op.inputs else None
         if maker is None or not maker.is_ahead or maker.module is None:
             return None
-        if maker.name in PRODUCTS | CONVOLUTIONS:
+        if maker.name in LAYER_PRODUCTS | CONVOLUTIONS:
             return maker if maker.outputs else None
         if maker.name not in BETWEEN:
             return None

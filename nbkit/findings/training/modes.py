@@ -4,13 +4,15 @@ import pandas as pd
 
 from nbkit.findings.finding import Finding, at_ops
 from nbkit.findings.training.facts import Audit, at_line
+from nbkit.ops.families import DRAWS
+from nbkit.ops.names import packet_of
 
 DROPOUTS = frozenset(
     f"torch.{place}{name}"
     for name in ("dropout", "dropout1d", "dropout2d", "dropout3d", "alpha_dropout", "feature_alpha_dropout")
     for place in ("nn.functional.", "")
 ) | {"torch.nn.functional.scaled_dot_product_attention"}
-DRAWING = ("aten.bernoulli", "aten.native_dropout", "aten.rand")
+DRAWING = DRAWS | {"native_dropout"}
 # Layers that do something else in eval mode.
 WITH_MODES = ("Dropout", "AlphaDropout", "FeatureAlphaDropout", "BatchNorm", "SyncBatchNorm", "LazyBatchNorm")
 ADVICE = "Pass training=self.training to the function, or use torch.nn.Dropout, which model.eval() turns off."
@@ -20,7 +22,7 @@ TRAIN = "Call model.train() before training, if these layers are to be on."
 def dropout_in_eval(audit: Audit) -> list[Finding]:
     """Returns findings of dropout functions that draw random numbers in a module in eval mode."""
     ops = audit.ops
-    draws = ops[ops["op"].str.startswith(DRAWING) & (ops["phase"] == "forward")]
+    draws = ops[ops["op"].map(packet_of).isin(DRAWING) & (ops["phase"] == "forward")]
     found = [op_id for op_id in draws["op_id"] if _is_dropout(ops, op_id) and _mode(audit, ops.iloc[op_id]) is False]
     findings = []
     for _, alike in ops.iloc[found].groupby(["op", "model", "module", "source"], sort=False, dropna=False):

@@ -7,9 +7,10 @@ import pandas as pd
 from nbkit.findings.finding import Finding, at_ops
 from nbkit.findings.training.facts import Audit
 from nbkit.findings.training.names import some
+from nbkit.ops.families import BATCH_NORMS
+from nbkit.ops.names import packet_of
 
 TYPES = ("BatchNorm", "SyncBatchNorm", "LazyBatchNorm")
-OPS = ("aten.native_batch_norm", "aten._native_batch_norm", "aten.batch_norm", "aten.cudnn_batch_norm")
 MOVING = (
     "Give the layers a momentum, 0.1 by default: in eval mode they normalize with these statistics, which are those "
     "from before training."
@@ -25,7 +26,7 @@ UNSET = "Train the model, or load its buffers with its weights, before it is eva
 def static_statistics(audit: Audit) -> list[Finding]:
     """Returns a finding for each model whose batch norm layers normalize in training mode with a momentum of 0."""
     ops = audit.ops
-    norms = ops[ops["op"].str.startswith(OPS) & (ops["phase"] == "forward")]
+    norms = ops[ops["op"].map(packet_of).isin(BATCH_NORMS) & (ops["phase"] == "forward")]
     arguments = norms["arguments"].fillna("")
     chosen = arguments.str.contains('"training": true', regex=False) & arguments.str.contains(
         r'"momentum": 0(?:\.0)?[,}]', regex=True
@@ -57,7 +58,7 @@ def norms_in_eval(audit: Audit) -> list[Finding]:
         layers = modules["module"][(modules["model"] == model) & modules["type"].str.startswith(TYPES)]
         off = [path for path in layers if _is_off(audit, model, path) and _is_trained(audit.trained, model, path)]
         ops = audit.ops[(audit.ops["model"] == model) & (audit.ops["phase"] == "forward")]
-        calls = ops["op_id"][ops["module"].isin(off) & ops["op"].str.startswith(OPS)]
+        calls = ops["op_id"][ops["module"].isin(off) & ops["op"].map(packet_of).isin(BATCH_NORMS)]
         if off and len(calls):
             message = (
                 f"{_layers(off)} of {model} {_verb(off, 'is', 'are')} in eval mode while {model} trains: "

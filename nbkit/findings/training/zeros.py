@@ -5,13 +5,15 @@ from collections.abc import Callable, Iterator
 
 import pandas as pd
 
-from nbkit.findings.dataflow.attention import ADDS, PRODUCTS, is_dropout
+from nbkit.findings.dataflow.attention import is_dropout
 from nbkit.findings.dataflow.by_design import by_design
-from nbkit.findings.dataflow.flow import FUSED_ATTENTION, Flow, Op
+from nbkit.findings.dataflow.flow import Flow, Op
 from nbkit.findings.dataflow.masks import MEANING
 from nbkit.findings.finding import Finding
 from nbkit.findings.training.facts import Audit
 from nbkit.findings.training.names import about, listed_names, plural, some
+from nbkit.ops.families import ADDS, CONVOLUTIONS, FUSED_ATTENTION, MULTIPLIES, NORMS
+from nbkit.ops.families import FACTORS as PRODUCT_FACTORS
 
 # After so many steps a matrix that began as zeros (LoRA, the last layer of a residual branch) is zero no more.
 STEPS_FROM_ZERO = 3
@@ -22,11 +24,7 @@ DESIGN = "Nothing, if that is meant: with other inputs, or further on in trainin
 # As torch names a weight, also one that a weight norm makes.
 WEIGHT = re.compile(r"(?:parametrizations\.)?weight(?:_[gv]|\.original\d)?$")
 # Where the factors of a product stand among its inputs; a bias is none.
-FACTORS = {
-    **PRODUCTS,
-    "addmm": (1, 2),
-    **dict.fromkeys("mul mul_ convolution native_layer_norm linear".split(), (0, 1)),
-}
+FACTORS = {**PRODUCT_FACTORS} | dict.fromkeys([*MULTIPLIES, *CONVOLUTIONS, *NORMS], (0, 1))
 # The mask is the fourth of the inputs of fused attention.
 MASKED = 4
 MOST_OPS = 10_000

@@ -7,6 +7,7 @@ from nbkit import units
 from nbkit.findings.finding import Finding
 from nbkit.findings.time.step import Flags, Ints
 from nbkit.findings.waste.step import RecordedStep
+from nbkit.ops.families import CONVOLUTIONS, PRODUCTS
 
 # A line that asks for a cast; those of torch.autocast happen inside of other calls.
 CASTS = frozenset(f"torch.Tensor.{name}" for name in ("to", "type", "type_as", "half", "bfloat16", "float", "double"))
@@ -14,7 +15,6 @@ BYTES = {"float64": 8, "float32": 4, "bfloat16": 2, "float16": 2}
 # Weights of norms and biases are small: to cast them costs little.
 LEAST_ELEMENTS = 1024
 FEWEST = 2
-PRODUCTS = tuple(f"aten.{name}" for name in ("mm", "addmm", "bmm", "baddbmm", "linear", "convolution", "_convolution"))
 LEAST_NARROW = 0.5
 CAST_ONCE = (
     "Let torch.autocast cast the weights, which does so once for all calls inside it, or keep them in that dtype: "
@@ -32,7 +32,7 @@ def parameter_casts(step: RecordedStep) -> list[Finding]:
 
     Casts to float32 are how routers and norms keep their precision.
     """
-    casts = np.flatnonzero(step.named("aten._to_copy") & step.in_module)
+    casts = np.flatnonzero(step.named("_to_copy") & step.in_module)
     casts = casts[[parent >= 0 and step.names[parent] in CASTS for parent in step.parent[casts].tolist()]]
     if not len(casts):
         return []
@@ -93,7 +93,7 @@ def wide_products(step: RecordedStep) -> list[Finding]:
     is_wide = step.is_parameter & (step.dtypes == "float64")
     if not is_wide.any():
         return []
-    products = step.named(*PRODUCTS) & step.in_module
+    products = step.named(*PRODUCTS, *CONVOLUTIONS) & step.in_module
     reads = np.zeros(len(step.ops), dtype=bool)
     # A linear layer reads its weight through t(), which is the same memory.
     reads[step.op_of[step.is_input & np.isin(step.storage, step.storage[is_wide])]] = True

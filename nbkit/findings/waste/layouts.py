@@ -9,8 +9,8 @@ import pandas as pd
 from nbkit.findings.finding import Finding
 from nbkit.findings.time.step import Ints
 from nbkit.findings.waste.step import RecordedStep
+from nbkit.ops.families import CONVOLUTIONS
 
-CONVOLUTIONS = ("aten.convolution", "aten._convolution", "aten.cudnn_convolution", "aten.mkldnn_convolution")
 OTHER, CHANNELS_LAST, NCHW = 0, 1, 2
 # The dimensions from the innermost to the outermost.
 ORDERS = {CHANNELS_LAST: (1, 3, 2, 0), NCHW: (3, 2, 1, 0)}

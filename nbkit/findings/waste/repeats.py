@@ -8,14 +8,12 @@ import numpy as np
 
 from nbkit.findings.finding import Finding
 from nbkit.findings.waste.step import RecordedStep
+from nbkit.ops.families import CONSTANTS, DRAWS, DROPOUTS, OVERWRITING, UNFILLED
+from nbkit.ops.names import packet_of
 
-# With a seed of their own or of the process: no two results are the same.
-DRAWING = tuple(
-    "rand normal bernoulli multinomial uniform exponential cauchy geometric log_normal poisson binomial "
-    "native_dropout dropout _fused_dropout rrelu".split()
-)
+DRAWING = DRAWS | DROPOUTS
 # Memory to write into, of which each needs its own, and copies: torch.autocast casts an input for each of its readers.
-FILLING = tuple("empty zeros ones full new_ arange fill_ zero_ scalar_tensor lift_fresh copy_ clone _to_copy".split())
+FILLING = UNFILLED | CONSTANTS | OVERWRITING | {"arange", "lift_fresh", "lift_fresh_copy", "clone", "_to_copy"}
 FEWEST_MODULES = 3
 # Of all that the forward pass writes; and of one result.
 LEAST_SHARE, LEAST_ELEMENTS = 0.01, 256
@@ -83,20 +81,16 @@ def _repeats(step: RecordedStep) -> Iterator[Repeat]:
         if steps[row] != of_step:
             numbering, of_step = _Numbering(), steps[row]
         begin, end = ends[row], ends[row + 1]
-        is_unique = not names[row].startswith("aten.") or _is(names[row], DRAWING)
+        is_unique = not names[row].startswith("aten.") or packet_of(names[row]) in DRAWING
         what = row if is_unique else (names[row], str(arguments[row]))
         first, is_made = numbering.note(row, what, tensors[begin:end])
         is_elsewhere = in_module[row] and in_module[first] and modules[first] != modules[row]
-        if first == row or not is_elsewhere or not is_made or _is(names[row], FILLING):
+        if first == row or not is_elsewhere or not is_made or packet_of(names[row]) in FILLING:
             continue
         made = [at for at in range(begin, end) if not tensors[at][2]]
         called = names[parent[row]] if parent[row] >= 0 else ""
         if numel[made].max(initial=0) >= LEAST_ELEMENTS and "attention" not in called:
             yield Repeat(row, first, int(sizes[made].sum()))
-
-
-def _is(op: str, names: tuple[str, ...]) -> bool:
-    return op.removeprefix("aten.").startswith(names)
 
 
 class _Numbering:

@@ -5,6 +5,8 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
+import nbkit
+from nbkit.findings.dataflow.flow import Flow
 from tests.findings.dataflow.steps import found
 
 B, H, T, S, D = 2, 3, 6, 5, 4
@@ -199,3 +201,19 @@ def test_a_mask_that_is_added_twice_is_named(case):
     [finding] = found(TWICE[case])
     assert (finding.rule, finding.severity, finding.op) == ("twice_added_mask", "warning", "aten.add.Tensor")
     assert "to the scores of attention a second time" in finding.message
+
+
+def test_what_a_complex_rotary_embedding_reads_is_behind_it():
+    angles = torch.polar(torch.ones(T, D // 2), torch.randn(T, D // 2))
+
+    def rotated(x):
+        turned = torch.view_as_complex(x.unflatten(-1, (-1, 2))) * angles
+        return torch.view_as_real(turned).flatten(-2)
+
+    with nbkit.optrace() as trace:
+        rotated(Q * 2)
+    flow = Flow(trace.ops, trace.tensors)
+    product, turned = [op for op in flow.ops.values() if op.name == "mul"]
+    last = [op for op in flow.ops.values() if op.outputs][-1]
+    assert flow.origin(turned.inputs[0]) is product
+    assert flow.origin(last.outputs[0]._replace(op_id=last.op_id + 1)) is turned

@@ -7,13 +7,12 @@ from functools import cached_property
 from math import prod
 
 from nbkit.analysis.align.side import Side
-from nbkit.graphs.canonical_ops import op_kind
+from nbkit.ops.kinds import NORMS, op_kind
 from nbkit.trace.executions.execution import Execution, Result
 
 # Roles that are no product over channels.
 SHIFT, GAIN, TABLE = "shift", "gain", "table"
 _TABLES = ("embedding", "index", "indexselect")
-_NORMS = ("layer_norm", "rms_norm", "group_norm", "batch_norm")
 _ROLES = {
     "add": SHIFT,
     "subtract": SHIFT,
@@ -169,7 +168,7 @@ def role_of(result: Result, place: int) -> str:
     does = op_kind(result.op)
     if does in _TABLES:
         return TABLE
-    if does in _NORMS:
+    if does in NORMS:
         return {1: GAIN, 2: SHIFT}.get(place, f"{does} {place}")
     name = (result.op or "").partition(".")[2].partition(".")[0]
     if does == "matmul" and ((name in ("addmm", "baddbmm") and place == 0) or (name == "linear" and place == 2)):

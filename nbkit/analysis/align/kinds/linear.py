@@ -8,7 +8,7 @@ import numpy as np
 from nbkit.analysis.align.kinds.case import FEWEST, Case, Floats, Known, at, floats, is_close, norm, number_text
 from nbkit.analysis.align.kinds.norms.place import missing_before_norm
 from nbkit.analysis.align.region import Array, Kind, Piece
-from nbkit.graphs.canonical_ops import PASSING, op_kind
+from nbkit.ops.kinds import PASSING, op_kind
 
 # A factor is read as that of a dimension if it is within this.
 READ = 1e-4

@@ -12,11 +12,11 @@ from nbkit.analysis.align.region import Array, Kind
 from nbkit.analysis.align.relations import relative_error
 from nbkit.analysis.align.rerun import LEFT_OVER
 from nbkit.analysis.align.side import Side
+from nbkit.ops.kinds import PRODUCTS
 from nbkit.trace.executions.execution import Result
 
 # Formats by the bits of a float32 that they lack.
 FORMATS = {"TF32": 13, "bfloat16": 16}
-PRODUCTS = ("matmul", "convolution")
 
 
 def reduced_product(alignment: Alignment, event: Event) -> Kind | None:

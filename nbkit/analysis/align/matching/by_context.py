@@ -12,7 +12,7 @@ from nbkit.analysis.align.relations import in_order
 from nbkit.analysis.align.side import HUGE, Side
 from nbkit.analysis.graph_match.pairs import groups, if_single
 from nbkit.analysis.graph_match.sequences import follow, pairs_between
-from nbkit.graphs.canonical_ops import ARITHMETIC
+from nbkit.ops.kinds import ARITHMETIC
 from nbkit.trace.executions.execution import Execution
 
 STATE = ("parameter", "buffer", "input")

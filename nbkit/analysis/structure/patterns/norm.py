@@ -2,7 +2,7 @@
 
 from nbkit.analysis.structure.flow import Flow
 from nbkit.analysis.structure.patterns.pattern_match import PatternMatch
-from nbkit.analysis.structure.words import NORMS
+from nbkit.ops.kinds import NORMS
 
 
 def norms(flow: Flow) -> list[PatternMatch]:

@@ -17,7 +17,7 @@ from nbkit.capture.replay.op_traits import COLLECTIVES, MARKERS, OpTraits, bound
 from nbkit.capture.replay.phases import turned
 from nbkit.capture.replay.reference import CPU, Results
 from nbkit.capture.replay.substitutes import SUBSTITUTES
-from nbkit.graphs.canonical_ops import UNINITIALISED
+from nbkit.ops.families import UNFILLED
 
 Arguments = tuple[Any, Any]
 # Of these the result is drawn whatever the values of the tensors given.
@@ -70,7 +70,7 @@ class ShadowMode(BelowMode):
                 self.shadows.forget(tensor)
             self.shadows.restarts["collectives"] += 1
             return
-        if namespace in MARKERS or traits.packet in UNINITIALISED:
+        if namespace in MARKERS or traits.packet in UNFILLED:
             return
         inputs = _storages(all_tensors(*arguments))
         if any(is_shadowed(tensor) and not _storages([tensor]) <= inputs for tensor in tensors_in(out)):

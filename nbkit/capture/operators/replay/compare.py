@@ -15,7 +15,7 @@ from nbkit.capture.operators.replay.result import Result, leaves
 from nbkit.capture.operators.replay.run import Ran, is_dense
 from nbkit.capture.replay.copies import all_tensors
 from nbkit.errors import TraceError
-from nbkit.graphs.canonical_ops import UNINITIALISED
+from nbkit.ops.families import UNFILLED
 from nbkit.trace.calls.layout import Record
 
 
@@ -91,7 +91,7 @@ def _tensor_result(ran: Ran, place: tuple[str, int], actual: Tensor, number: int
 
 def _no_values(ran: Ran, actual: Tensor, is_memory: bool) -> str | None:
     """Returns why the values of a result are not compared; None where they are."""
-    if ran.traits.packet in UNINITIALISED:
+    if ran.traits.packet in UNFILLED:
         return "uninitialized memory: only its form is compared"
     if is_memory:
         return "memory for the backward op: only its form is compared"

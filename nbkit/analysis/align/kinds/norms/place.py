@@ -6,7 +6,7 @@ import numpy as np
 
 from nbkit.analysis.align.kinds.case import FEWEST, Case, Floats, floats, head_rows, is_close
 from nbkit.analysis.align.region import Kind
-from nbkit.graphs.canonical_ops import op_kind
+from nbkit.ops.kinds import op_kind
 
 # Columns of a product that are tried.
 COLUMNS = 512

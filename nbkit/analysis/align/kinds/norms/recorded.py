@@ -7,7 +7,7 @@ import numpy as np
 
 from nbkit.analysis.align.kinds.case import Case, Floats
 from nbkit.analysis.align.region import Piece
-from nbkit.graphs.canonical_ops import op_kind
+from nbkit.ops.kinds import op_kind
 
 NAMES = ("eps", "epsilon", "variance_epsilon")
 ROOTS = ("sqrt", "rsqrt", "power")

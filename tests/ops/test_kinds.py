@@ -2,7 +2,7 @@
 
 import pytest
 
-from nbkit.graphs.canonical_ops import NAMES, PASSING, op_kind
+from nbkit.ops.kinds import NAMES, PASSING, op_kind
 
 SAME = {
     "matmul": "aten.mm.default aten.linear.default torch.nn.functional.linear matmul_v2 mul pd_op.matmul MatMul Gemm "

@@ -3,11 +3,6 @@
 import re
 from functools import cache
 
-# Aten ops that give memory as it is: nobody knows what is in it.
-UNINITIALISED = frozenset(
-    "empty empty_like empty_strided empty_permuted empty_quantized new_empty new_empty_strided resize "
-    "_resize_output _resize_output_ _empty_affine_quantized _empty_per_channel_affine_quantized".split()
-)
 # Per kind the names that ops have anywhere, in lower case and without "_", version numbers and overloads.
 NAMES = {
     "matmul": "mm bmm addmm baddbmm linear matmul gemm batchmatmul broadcastmatmul "
@@ -91,6 +86,9 @@ NAMES = {
     "optimizer_step": "adam adamw adamax adagrad adadelta nadam radam sgd momentum rmsprop lamb lars ftrl larsmomentum "
     "fusedadam fusedadamw fusedsgd fusedadagrad adamupdate sgdupdate momentumupdate lambupdate optimizer",
 }
+# Products with a matrix of weights or another one, and what normalizes.
+PRODUCTS = frozenset({"matmul", "convolution"})
+NORMS = frozenset({"layer_norm", "rms_norm", "batch_norm", "group_norm"})
 # Their result holds the same numbers as what they read: between two ops that compute, they may stand or not.
 PASSING = frozenset({"cast", "reshape", "permute", "expand", "identity", "boxing"})
 # Each number that they give is one that they read, as large as one, or written down beside them: they round nothing.

@@ -1,0 +1,144 @@
+"""Says what kinds of work aten ops do: a family holds names without overload, in-place forms included ("add", "add_").
+
+What torch's tags and schemas say is copied here, as analysis and readers work without torch; tests/ops holds both
+together. The rest is read in torch's native_functions.yaml.
+"""
+
+from collections.abc import Mapping
+
+
+def _family(*names: str) -> frozenset[str]:
+    known = [name for text in names for name in text.split()]
+    return frozenset([*known, *(f"{name}_" for name in known if not name.endswith("_"))])
+
+
+# Products of matrices and vectors: where their two factors stand among the arguments. What is added stands first.
+FACTORS: Mapping[str, tuple[int, int]] = {
+    **dict.fromkeys("mm bmm mv dot vdot matmul linear _int_mm _scaled_mm".split(), (0, 1)),
+    **dict.fromkeys(_family("addmm baddbmm addmv addbmm _addmm_activation"), (1, 2)),
+}
+PRODUCTS = frozenset(FACTORS)
+# Of batches of matrices: those of attention, where those of a linear layer have one matrix.
+BATCHED_PRODUCTS = _family("bmm baddbmm")
+# Of a layer: with a matrix of weights.
+LAYER_PRODUCTS = PRODUCTS - BATCHED_PRODUCTS
+CONVOLUTIONS = frozenset(
+    "conv1d conv2d conv3d convolution _convolution convolution_overrideable mkldnn_convolution cudnn_convolution "
+    "cudnn_convolution_relu cudnn_convolution_add_relu cudnn_convolution_transpose miopen_convolution "
+    "miopen_convolution_relu miopen_convolution_add_relu miopen_convolution_transpose miopen_depthwise_convolution "
+    "_mps_convolution _mps_convolution_transpose _nnpack_spatial_convolution _slow_conv2d_forward slow_conv3d_forward "
+    "_conv_depthwise2d conv_depthwise3d slow_conv_dilated2d slow_conv_dilated3d slow_conv_transpose2d "
+    "slow_conv_transpose3d".split()
+)
+# The kernels behind F.scaled_dot_product_attention begin with this.
+FUSED_ATTENTION = "_scaled_dot_product"
+# The safe one is that of scaled_dot_product_attention where it is computed op by op.
+SOFTMAX = frozenset("softmax _softmax _safe_softmax".split())
+LOG_SOFTMAX = frozenset("log_softmax _log_softmax".split())
+BATCH_NORMS = frozenset(
+    "batch_norm native_batch_norm _native_batch_norm_legit _native_batch_norm_legit_functional "
+    "_native_batch_norm_legit_no_training _batch_norm_with_update _batch_norm_with_update_functional "
+    "_batch_norm_no_update cudnn_batch_norm miopen_batch_norm".split()
+)
+NORMS = BATCH_NORMS | frozenset(
+    "layer_norm native_layer_norm group_norm native_group_norm instance_norm rms_norm _fused_rms_norm".split()
+)
+
+# Random numbers, whatever else they read ...
+DRAWS = _family(
+    "rand rand_like randn randn_like randint randint_like randperm random normal normal_functional log_normal uniform "
+    "exponential cauchy geometric bernoulli binomial poisson multinomial _standard_gamma _sample_dirichlet "
+    "_fill_mem_eff_dropout_mask_ _cudnn_init_dropout_state"
+)
+# ... and if their arguments say that they train, or drop something.
+DROPOUTS = _family(
+    "dropout native_dropout _fused_dropout alpha_dropout feature_dropout feature_alpha_dropout rrelu rrelu_with_noise "
+    "rrelu_with_noise_functional"
+)
+
+# Memory as it is: nobody knows what is in it.
+UNFILLED = frozenset(
+    "empty empty_like empty_strided empty_permuted empty_quantized new_empty new_empty_strided resize "
+    "_resize_output _resize_output_ _empty_affine_quantized _empty_per_channel_affine_quantized".split()
+)
+# Numbers that are written down, whatever tensor says their shape.
+ONES = frozenset("ones ones_like new_ones".split())
+CONSTANTS = ONES | frozenset(
+    "zeros zeros_like new_zeros full full_like new_full scalar_tensor _efficientzerotensor".split()
+)
+RANGES = frozenset("arange range linspace logspace eye".split())
+# They write over what they are given without reading it.
+OVERWRITING = frozenset(
+    "copy_ fill_ zero_ eye_ _foreach_copy_ _foreach_zero_ normal_ uniform_ random_ bernoulli_ exponential_ geometric_ "
+    "cauchy_ log_normal_".split()
+)
+
+# Casts, by the argument that is cast.
+CASTS: Mapping[str, int] = {"_to_copy": 0, "to": 0, "type_as": 0, "copy_": 1, "_copy_from": 0}
+# They hand on what they read: the same elements, in the same order and shape.
+SAME = frozenset(CASTS) | frozenset(
+    "copy clone contiguous detach detach_ detach_copy alias alias_copy lift lift_fresh lift_fresh_copy positive "
+    "_fw_primal resolve_conj resolve_neg pin_memory _autocast_to_full_precision _autocast_to_reduced_precision "
+    "wait_tensor".split()
+)
+# In the same order.
+RESHAPES = _family(
+    "view _unsafe_view view_as reshape reshape_as _reshape_alias _reshape_copy flatten unflatten ravel squeeze "
+    "unsqueeze view_as_complex view_as_real"
+)
+PERMUTES = _family("t transpose permute movedim moveaxis swapaxes swapdims numpy_T mT")
+EXPANDS = frozenset("expand expand_as broadcast_to".split())
+# All of them give the elements that they got, in another form.
+FORMS = SAME - {"copy_"} | RESHAPES | PERMUTES | EXPANDS
+# They give a part of the elements, by places that their arguments say, ...
+PARTS = _family(
+    "select slice narrow split split_with_sizes chunk unbind tensor_split hsplit vsplit dsplit unsafe_split "
+    "unsafe_chunk unsafe_split_with_sizes diagonal linalg_diagonal unfold as_strided real imag"
+)
+# ... or by indices that they read.
+GATHERS = frozenset("embedding index _unsafe_index index_select gather take take_along_dim masked_select".split())
+JOINS = frozenset("cat concat concatenate stack hstack vstack dstack column_stack".split())
+# They hand elements on, to other places, in another dtype or shape.
+MOVES = (
+    SAME
+    | JOINS
+    | GATHERS - {"embedding"}
+    | frozenset("repeat flip roll constant_pad_nd select_copy slice_copy".split())
+)
+# They keep the elements of a triangle, and put 0 in the place of the others.
+TRIANGLES = _family("triu tril")
+# Views although their schema does not say so, or hand on what they are given.
+QUIET_VIEWS = frozenset(
+    "_unsafe_view _reshape_alias lift _fw_primal unsafe_split unsafe_chunk unsafe_split_with_sizes wait_tensor".split()
+)
+# They change a tensor's metadata in place, so that what is known of it must be read again.
+RESIZING = frozenset(
+    "resize_ resize_as_ set_ t_ transpose_ swapaxes_ swapdims_ squeeze_ unsqueeze_ as_strided_ resize_as_sparse_ "
+    "sparse_resize_ sparse_resize_and_clear_ _coalesced_ set_data rename_".split()
+)
+
+ADDS = _family("add")
+SUBTRACTS = _family("sub rsub")
+MULTIPLIES = _family("mul")
+DIVIDES = _family("div")
+ARITHMETIC = ADDS | SUBTRACTS | MULTIPLIES | DIVIDES
+# Another value in the place of some elements, by a mask.
+MASKED_FILLS = _family("masked_fill where masked_scatter")
+MASKS_SCORES = _family("masked_fill where add")
+COMPARISONS = _family("eq ne lt le gt ge")
+RELUS = _family("relu hardtanh")
+# Losses of each element beside its target, and of classes.
+ELEMENT_LOSSES = frozenset(
+    "mse_loss l1_loss smooth_l1_loss huber_loss binary_cross_entropy binary_cross_entropy_with_logits".split()
+)
+CLASS_LOSSES = frozenset("nll_loss_forward nll_loss2d_forward".split())
+# They write to places that indices say, or add there.
+INDEX_WRITES = _family(
+    "index_copy index_fill index_add index_reduce scatter scatter_add scatter_reduce index_put _index_put_impl put "
+    "_unsafe_index_put"
+)
+# They say by their arguments or inputs which element comes where.
+REORDERS = PERMUTES | EXPANDS | GATHERS | JOINS | INDEX_WRITES | frozenset(
+    "flip roll repeat sort unfold as_strided slice_scatter select_scatter pixel_shuffle pixel_unshuffle "
+    "channel_shuffle".split()
+)  # fmt: skip
