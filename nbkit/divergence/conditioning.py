@@ -3,30 +3,26 @@
 from math import inf, prod, sqrt
 
 from nbkit.divergence.runs import Read
-from nbkit.ops import families
+from nbkit.ops.families import CONVOLUTIONS, FACTORS, NORMS, family
 
 # These add up what can cancel: their results may be small beside the rounding of what they read.
-ADDING = (
-    families.ADDS
-    | families.SUBTRACTS
-    | frozenset("sum mean var var_mean std std_mean cumsum _foreach_add _foreach_sub".split())
-)
+ADDING = family("ADDS SUBTRACTS sum mean var var_mean std std_mean cumsum _foreach_add _foreach_sub")
 # So do these to the first tensor.
-ADDING_TO_FIRST = frozenset("lerp addcmul index_add scatter_add index_put _foreach_lerp _foreach_addcmul".split())
+ADDING_TO_FIRST = family("INDEX_WRITES lerp addcmul _foreach_lerp _foreach_addcmul")
 # Where these divide by little, such as the square roots that Adam takes, rounding weighs more than statistics tell.
-DIVIDING = families.DIVIDES | frozenset("addcdiv reciprocal rsqrt _foreach_div _foreach_addcdiv".split())
+DIVIDING = family("DIVIDES addcdiv reciprocal rsqrt _foreach_div _foreach_addcdiv")
 DIVISION = 4.0
 # Of these so are results with fewer elements than the first input: means, gradients of a bias.
-REDUCING = families.NORMS | {f"{norm}_backward" for norm in families.NORMS} | {"convolution_backward"}
+REDUCING = family("NORMS convolution_backward") | {f"{norm}_backward" for norm in NORMS}
 # These multiply element by element: what is wrong with a large element may meet a large one, and the result be small.
-MULTIPLYING = families.MULTIPLIES | frozenset(
-    "_foreach_mul silu_backward gelu_backward tanh_backward sigmoid_backward threshold_backward elu_backward "
-    "_softmax_backward_data _log_softmax_backward_data".split()
+MULTIPLYING = family(
+    "MULTIPLIES _foreach_mul silu_backward gelu_backward tanh_backward sigmoid_backward threshold_backward "
+    "elu_backward _softmax_backward_data _log_softmax_backward_data"
 )
 # These add up products of two of their inputs.
-PLACES = {**families.FACTORS, **dict.fromkeys(families.CONVOLUTIONS, (0, 1))}
+PLACES = {**FACTORS, **dict.fromkeys(CONVOLUTIONS, (0, 1))}
 # These take a part, in which there may be none of the large elements.
-TAKING = families.PARTS | families.GATHERS | families.TRIANGLES
+TAKING = family("PARTS GATHERS TRIANGLES")
 
 
 def conditioning(packet: str, read: list[Read], made: Read) -> float:

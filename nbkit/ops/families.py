@@ -7,19 +7,21 @@ together. The rest is read in torch's native_functions.yaml.
 from collections.abc import Mapping
 
 
-def _family(*names: str) -> frozenset[str]:
-    known = [name for text in names for name in text.split()]
-    return frozenset([*known, *(f"{name}_" for name in known if not name.endswith("_"))])
+def family(names: str) -> frozenset[str]:
+    """Returns the ops named, each with its in-place form, and those of the families that are named: "ADDS sum mean"."""
+    ops = {name for name in names.split() if not name.isupper()}
+    others = [globals()[name] for name in names.split() if name.isupper()]
+    return frozenset().union(ops, (f"{op}_" for op in ops if not op.endswith("_")), *others)
 
 
 # Products of matrices and vectors: where their two factors stand among the arguments. What is added stands first.
 FACTORS: Mapping[str, tuple[int, int]] = {
     **dict.fromkeys("mm bmm mv dot vdot matmul linear _int_mm _scaled_mm".split(), (0, 1)),
-    **dict.fromkeys(_family("addmm baddbmm addmv addbmm _addmm_activation"), (1, 2)),
+    **dict.fromkeys(family("addmm baddbmm addmv addbmm _addmm_activation"), (1, 2)),
 }
 PRODUCTS = frozenset(FACTORS)
 # Of batches of matrices: those of attention, where those of a linear layer have one matrix.
-BATCHED_PRODUCTS = _family("bmm baddbmm")
+BATCHED_PRODUCTS = family("bmm baddbmm")
 # Of a layer: with a matrix of weights.
 LAYER_PRODUCTS = PRODUCTS - BATCHED_PRODUCTS
 CONVOLUTIONS = frozenset(
@@ -45,13 +47,13 @@ NORMS = BATCH_NORMS | frozenset(
 )
 
 # Random numbers, whatever else they read ...
-DRAWS = _family(
+DRAWS = family(
     "rand rand_like randn randn_like randint randint_like randperm random normal normal_functional log_normal uniform "
     "exponential cauchy geometric bernoulli binomial poisson multinomial _standard_gamma _sample_dirichlet "
     "_fill_mem_eff_dropout_mask_ _cudnn_init_dropout_state"
 )
 # ... and if their arguments say that they train, or drop something.
-DROPOUTS = _family(
+DROPOUTS = family(
     "dropout native_dropout _fused_dropout alpha_dropout feature_dropout feature_alpha_dropout rrelu rrelu_with_noise "
     "rrelu_with_noise_functional"
 )
@@ -82,16 +84,16 @@ SAME = frozenset(CASTS) | frozenset(
     "wait_tensor".split()
 )
 # In the same order.
-RESHAPES = _family(
+RESHAPES = family(
     "view _unsafe_view view_as reshape reshape_as _reshape_alias _reshape_copy flatten unflatten ravel squeeze "
     "unsqueeze view_as_complex view_as_real"
 )
-PERMUTES = _family("t transpose permute movedim moveaxis swapaxes swapdims numpy_T mT")
+PERMUTES = family("t transpose permute movedim moveaxis swapaxes swapdims numpy_T mT")
 EXPANDS = frozenset("expand expand_as broadcast_to".split())
 # All of them give the elements that they got, in another form.
 FORMS = SAME - {"copy_"} | RESHAPES | PERMUTES | EXPANDS
 # They give a part of the elements, by places that their arguments say, ...
-PARTS = _family(
+PARTS = family(
     "select slice narrow split split_with_sizes chunk unbind tensor_split hsplit vsplit dsplit unsafe_split "
     "unsafe_chunk unsafe_split_with_sizes diagonal linalg_diagonal unfold as_strided real imag"
 )
@@ -106,7 +108,7 @@ MOVES = (
     | frozenset("repeat flip roll constant_pad_nd select_copy slice_copy".split())
 )
 # They keep the elements of a triangle, and put 0 in the place of the others.
-TRIANGLES = _family("triu tril")
+TRIANGLES = family("triu tril")
 # Views although their schema does not say so, or hand on what they are given.
 QUIET_VIEWS = frozenset(
     "_unsafe_view _reshape_alias lift _fw_primal unsafe_split unsafe_chunk unsafe_split_with_sizes wait_tensor".split()
@@ -117,28 +119,28 @@ RESIZING = frozenset(
     "sparse_resize_ sparse_resize_and_clear_ _coalesced_ set_data rename_".split()
 )
 
-ADDS = _family("add")
-SUBTRACTS = _family("sub rsub")
-MULTIPLIES = _family("mul")
-DIVIDES = _family("div")
+ADDS = family("add")
+SUBTRACTS = family("sub rsub")
+MULTIPLIES = family("mul")
+DIVIDES = family("div")
 ARITHMETIC = ADDS | SUBTRACTS | MULTIPLIES | DIVIDES
 # Another value in the place of some elements, by a mask.
-MASKED_FILLS = _family("masked_fill where masked_scatter")
-MASKS_SCORES = _family("masked_fill where add")
-COMPARISONS = _family("eq ne lt le gt ge")
-RELUS = _family("relu hardtanh")
+MASKED_FILLS = family("masked_fill where masked_scatter")
+MASKS_SCORES = family("masked_fill where add")
+COMPARISONS = family("eq ne lt le gt ge")
+RELUS = family("relu hardtanh")
 # Losses of each element beside its target, and of classes.
 ELEMENT_LOSSES = frozenset(
     "mse_loss l1_loss smooth_l1_loss huber_loss binary_cross_entropy binary_cross_entropy_with_logits".split()
 )
 CLASS_LOSSES = frozenset("nll_loss_forward nll_loss2d_forward".split())
 # They write to places that indices say, or add there.
-INDEX_WRITES = _family(
+INDEX_WRITES = family(
     "index_copy index_fill index_add index_reduce scatter scatter_add scatter_reduce index_put _index_put_impl put "
     "_unsafe_index_put"
 )
 # They say by their arguments or inputs which element comes where.
-REORDERS = PERMUTES | EXPANDS | GATHERS | JOINS | INDEX_WRITES | frozenset(
-    "flip roll repeat sort unfold as_strided slice_scatter select_scatter pixel_shuffle pixel_unshuffle "
-    "channel_shuffle".split()
-)  # fmt: skip
+REORDERS = family(
+    "PERMUTES EXPANDS GATHERS JOINS INDEX_WRITES flip roll repeat sort unfold as_strided slice_scatter select_scatter "
+    "pixel_shuffle pixel_unshuffle channel_shuffle"
+)

@@ -11,10 +11,11 @@ from nbkit.capture.replay.op_traits import bound
 from nbkit.capture.replay.reference import CPU, Call, Results
 from nbkit.numerics.noise_ratio import Allowance, allowance, growth, summed
 from nbkit.numerics.precision import Array, Precision
+from nbkit.ops import families
 
 Row = dict[str, Any]
 # Kernels of these add up in float32 and round the result once, if it is in half precision.
-PRODUCTS = frozenset("mm addmm addmm_ bmm baddbmm baddbmm_ mv addmv addmv_ dot vdot linear".split())
+PRODUCTS = families.PRODUCTS - {"addbmm", "addbmm_"}
 # Their elements share a sum over others, which is no sum of the result's own; softmax's is added up in so many blocks.
 NORMALISING = {"_softmax": 64, "_log_softmax": 64, "native_batch_norm": 1, "_weight_norm_interface": 1, "renorm": 1}
 

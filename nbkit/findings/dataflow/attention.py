@@ -6,15 +6,15 @@ from typing import NamedTuple
 from nbkit.findings.dataflow.dims import dim_after
 from nbkit.findings.dataflow.flow import Flow, Op, Tensor
 from nbkit.findings.dataflow.found import Found
-from nbkit.ops.families import ADDS, ARITHMETIC, BATCHED_PRODUCTS, DRAWS, FACTORS, FORMS, MASKED_FILLS, SOFTMAX
+from nbkit.ops.families import ADDS, DRAWS, FACTORS, FORMS, SOFTMAX, family
 
 # A layer's product is none of them: what adds a bias has a weight.
-PRODUCTS = BATCHED_PRODUCTS | {"mm"}
+PRODUCTS = family("BATCHED_PRODUCTS mm")
 # What stands between the product of queries and keys and its softmax: scale, masks, a cap.
-BETWEEN = FORMS | ARITHMETIC | MASKED_FILLS | {"tanh"}
+BETWEEN = family("FORMS ARITHMETIC MASKED_FILLS tanh")
 DROPPING = DRAWS | {"div_"}
 # A reader that normalizes the weights anew, or weighs them, makes any dimension right (slot attention).
-NORMALISING = ARITHMETIC | {"sum", "norm", "linalg_vector_norm"}
+NORMALISING = family("ARITHMETIC sum norm linalg_vector_norm")
 MOST_STEPS = 16
 SUM = "Give the softmax the dimension of the keys, dim=-1 of scores made as q @ k.transpose(-2, -1)."
 ONCE = "Add the mask once: here, or where the scores are made."

@@ -7,20 +7,14 @@ from typing import Any, NamedTuple
 from nbkit.findings.dataflow.attention import PRODUCTS, is_dropout
 from nbkit.findings.dataflow.flow import Flow, Op, Tensor
 from nbkit.findings.dataflow.found import Found
-from nbkit.ops import families
+from nbkit.ops.families import CONSTANTS, FORMS, FUSED_ATTENTION, SOFTMAX, TRIANGLES, family
 
 # A score that is lowered by as much has no weight left.
 HIDDEN = -1e4
 MOST_OPS = 64
 # What may give a row other values than attention does.
-REPLACING = (
-    families.MASKED_FILLS
-    | families.JOINS
-    | families.PARTS
-    | families.MULTIPLIES
-    | {"nan_to_num", "copy_", "index_put_"}
-)
-KEPT = families.ADDS | families.MULTIPLIES | families.DIVIDES | {"masked_fill", "masked_fill_", "baddbmm"}
+REPLACING = family("MASKED_FILLS JOINS PARTS MULTIPLIES nan_to_num copy_ index_put_")
+KEPT = family("ADDS MULTIPLIES DIVIDES masked_fill baddbmm")
 MEANING = (
     "Look at what the mask means here: True hides in masked_fill() and in torch.nn.MultiheadAttention, and "
     "shows in scaled_dot_product_attention()."
@@ -66,7 +60,7 @@ def hidden_diagonal(flow: Flow) -> Iterator[Found]:
     named = set()
     for op, attention, hidden in _masks(flow):
         is_wrong = op.op_id not in named and hidden.has_diagonal
-        if is_wrong and (attention.name.startswith(families.FUSED_ATTENTION) or _is_used_as_it_is(flow, attention)):
+        if is_wrong and (attention.name.startswith(FUSED_ATTENTION) or _is_used_as_it_is(flow, attention)):
             named.add(op.op_id)
             end = "first" if hidden.side == "upper" else "last"
             message = (
@@ -93,7 +87,7 @@ def shown_next(flow: Flow) -> Iterator[Found]:
 
 def _masks(flow: Flow) -> Iterator[tuple[Op, Op, Triangle]]:
     """Yields each op that makes a triangle, with the attention that it reaches, and what it hides there."""
-    for op in flow.named(*families.TRIANGLES):
+    for op in flow.named(*TRIANGLES):
         triangle = _made(flow, op)
         if triangle is not None:
             yield from ((op, attention, hidden) for attention, hidden in _attentions(flow, op, triangle))
@@ -106,7 +100,7 @@ def _evidence(op: Op, attention: Op) -> dict[str, Any]:
 def _made(flow: Flow, op: Op) -> Triangle | None:
     """Returns what triu or tril makes of ones, or of what hides."""
     full = flow.origin(op.inputs[0]) if op.inputs else None
-    if full is None or full.name not in families.CONSTANTS or not op.outputs or not _is_square(op.outputs[0]):
+    if full is None or full.name not in CONSTANTS or not op.outputs or not _is_square(op.outputs[0]):
         return None
     value = 1.0 if "ones" in full.name else _number(full.arguments.get("fill_value"))
     triangle = Triangle("upper" if op.name == "triu" else "lower", int(op.arguments.get("diagonal", 0)))
@@ -124,7 +118,7 @@ def _attentions(flow: Flow, op: Op, triangle: Triangle) -> Iterator[tuple[Op, Tr
             if not reader.is_ahead or reader.op_id in seen:
                 continue
             seen.add(reader.op_id)
-            is_end = reader.name in families.SOFTMAX or reader.name.startswith(families.FUSED_ATTENTION)
+            is_end = reader.name in SOFTMAX or reader.name.startswith(FUSED_ATTENTION)
             if is_end and triangle.is_hiding:
                 yield reader, triangle
             after = (
@@ -141,7 +135,7 @@ def _after(flow: Flow, op: Op, tensor_id: int, triangle: Triangle) -> Triangle |
     place = op.place_of(tensor_id)
     if op.name in ("t", "transpose"):
         return triangle.turned() if _swaps_last(op) else triangle
-    if op.name in families.FORMS:
+    if op.name in FORMS:
         return triangle
     if triangle.is_hiding:
         return triangle if op.name in KEPT else None
@@ -204,7 +198,7 @@ def _is_used_as_it_is(flow: Flow, softmax: Op) -> bool:
         op, is_behind = pending.pop()
         for reader in (reader for reader in flow.readers(op) if reader.is_ahead and reader.outputs):
             place = reader.place_of(op.outputs[0].tensor_id)
-            is_form = reader.name in families.FORMS or is_dropout(flow, reader, place)
+            is_form = reader.name in FORMS or is_dropout(flow, reader, place)
             if reader.name in REPLACING and not is_form:
                 return False
             is_product = reader.name in PRODUCTS and not is_behind

@@ -5,30 +5,17 @@ import numpy as np
 from nbkit.findings.finding import Finding
 from nbkit.findings.time.cases import AttentionCase, Place, saving
 from nbkit.findings.time.step import Flags, Ints, TimedStep
-from nbkit.ops.families import (
-    ADDS,
-    ARITHMETIC,
-    BATCHED_PRODUCTS,
-    COMPARISONS,
-    CONSTANTS,
-    DROPOUTS,
-    FORMS,
-    MASKED_FILLS,
-    PARTS,
-    RANGES,
-    SOFTMAX,
-    TRIANGLES,
-)
+from nbkit.ops.families import BATCHED_PRODUCTS, DROPOUTS, SOFTMAX, family
 
 LEAST_SHARE = 0.1
-PRODUCTS = BATCHED_PRODUCTS | {"matmul", "einsum"}
+PRODUCTS = family("BATCHED_PRODUCTS matmul einsum")
 # What stands between the scores and the softmax, and between that and the values, in attention: scale, mask, casts,
 # dropout, views, and what makes a mask.
-BETWEEN = frozenset().union(
-    FORMS, PARTS, ARITHMETIC, MASKED_FILLS, TRIANGLES, COMPARISONS, CONSTANTS, RANGES, DROPOUTS
-) | {"tensor"}
+BETWEEN = family(
+    "FORMS PARTS ARITHMETIC MASKED_FILLS TRIANGLES COMPARISONS CONSTANTS RANGES DROPOUTS tensor bitwise_not logical_not"
+)
 MOST_BETWEEN = 16
-MASKS = MASKED_FILLS | ADDS | {"baddbmm"}
+MASKS = family("MASKED_FILLS ADDS baddbmm")
 ADVICE = (
     "Use torch.nn.functional.scaled_dot_product_attention (with is_causal=True or attn_mask), which does not write the "
     'scores to memory; in transformers attn_implementation="sdpa".'

@@ -15,21 +15,21 @@ from nbkit.capture.replay.op_traits import OpTraits
 from nbkit.capture.replay.reference import Call
 from nbkit.numerics.metrics import agreed
 from nbkit.numerics.precision import PRECISIONS, Array, Precision
+from nbkit.ops.families import ADDS, SUBTRACTS, family
 
 # Not among them: what computes a difference inside, which a change of its inputs does not show (gelu, log_softmax).
-WELL_DETERMINED = frozenset(
-    "mul div add sub rsub neg abs sqrt rsqrt reciprocal exp sigmoid silu relu hardtanh clamp leaky_relu maximum "
-    "minimum threshold_backward where masked_fill amax amin _softmax clone _to_copy copy cat stack index_select gather "
-    "embedding index constant_pad_nd slice_backward select_backward flip roll tril triu native_dropout_backward".split()
+WELL_DETERMINED = family(
+    "MOVES TRIANGLES MASKED_FILLS ARITHMETIC neg abs sqrt rsqrt reciprocal exp sigmoid silu relu hardtanh clamp "
+    "leaky_relu maximum minimum threshold_backward amax amin _softmax embedding slice_backward select_backward "
+    "native_dropout_backward"
 )
-SUMS = ("add", "sub", "rsub")
 DRAWS = (1, 2, 8)
 LEAST = 2.0**10  # times the smallest normal number
 
 
 def is_well_determined(traits: OpTraits) -> bool:
     """Whether each element of an op's results can be judged by its own size; not where it rounds to whole numbers."""
-    return traits.packet.removesuffix("_") in WELL_DETERMINED and not traits.name.endswith("_mode")
+    return traits.packet in WELL_DETERMINED and not traits.name.endswith("_mode")
 
 
 def recheck_each(pair: Pair, precision: Precision, threshold: float) -> tuple[float, Array | None]:
@@ -53,7 +53,7 @@ def recheck_each(pair: Pair, precision: Precision, threshold: float) -> tuple[fl
 
 def _noise_of_numbers(call: Call, precision: Precision) -> float:
     """What rounding the number that is added to a tensor, also one in a tensor without dimensions, may do to a sum."""
-    if call.traits.packet.removesuffix("_") not in SUMS:
+    if call.traits.packet not in ADDS | SUBTRACTS:
         return 0.0
     values = [value for value in (*call.args, *call.kwargs.values()) if not isinstance(value, bool)]
     numbers = [abs(value) for value in values if isinstance(value, int | float)]

@@ -27,16 +27,13 @@ from nbkit.capture.replay.copies import mapped_call
 from nbkit.capture.replay.reference import Call
 from nbkit.numerics.noise_ratio import Allowance, noise_ratios, running_growth
 from nbkit.numerics.precision import PRECISIONS, Array, Precision
+from nbkit.ops import families
 
 # Bits of the mantissa after the leading one, and how many more a float32 has.
 FORMATS = {"TF32": 10, "bfloat16": 7}
 FLOAT32_BITS = 23
 # Positions of the factors of each product.
-FACTORS = {
-    **dict.fromkeys(("mm", "bmm", "mv", "dot", "linear", "convolution"), (0, 1)),
-    **dict.fromkeys(("addmm", "addmm_", "baddbmm", "baddbmm_", "addbmm", "addmv"), (1, 2)),
-    "convolution_backward": (0, 1, 2),
-}
+FACTORS = {**families.FACTORS, **dict.fromkeys(families.CONVOLUTIONS, (0, 1)), "convolution_backward": (0, 1, 2)}
 DRAWS = 4
 # Of a position in an image: the index, a sum, a product and a difference.
 ROUNDINGS = 4
@@ -45,9 +42,9 @@ NEAR = 3.0
 # Of so many numbers: good kernels add longer sums in blocks.
 LONGEST = 4096
 # Of these a float32 kernel may make one running sum, in an order that is not known.
-RUNNING = PRODUCTS | frozenset(
-    "convolution convolution_backward native_batch_norm native_batch_norm_backward native_layer_norm_backward "
-    "native_group_norm_backward _cdist_forward".split()
+RUNNING = PRODUCTS | families.family(
+    "CONVOLUTIONS convolution_backward native_batch_norm native_batch_norm_backward native_layer_norm_backward "
+    "native_group_norm_backward _cdist_forward"
 )
 # Gradients that these kernels add up in float32.
 IN_FLOAT32 = ("native_batch_norm_backward", "native_group_norm_backward")
