@@ -1,17 +1,17 @@
 """Records every op of a model step (optrace)."""
 
-from typing import Literal
+from typing import Literal, Unpack
 
 from nbkit.capture.check.opcheck import CheckObserver
-from nbkit.capture.frames.selection import Selection
 from nbkit.capture.recorder.needs import check_observed, check_threads
 from nbkit.capture.recorder.recorder import Recorder
+from nbkit.capture.scope.filters import OpFilters, selection_of, with_filters
 from nbkit.errors import OptionError, nearest
-from nbkit.patterns import Patterns
 
 VALUES = ("stats",)
 
 
+@with_filters
 class optrace(Recorder):  # noqa: N801  a context manager is named like the function it stands for
     """Records every op run inside it, as a context manager; gives a Trace, filled when it ends.
 
@@ -20,11 +20,7 @@ class optrace(Recorder):  # noqa: N801  a context manager is named like the func
     it. After an exception the trace so far is kept, marked incomplete.
 
     Args:
-        ops: record only ops that fit: literal names (`linear`, `aten.add`), globs (`*norm*`) or `re:` and a regular
-            expression; one text with commas or a list. An API call brings the ops below it.
-        exclude_ops: leave out ops that fit.
-        modules: record only ops inside modules that fit, by their named_modules() path; a module brings all it holds.
-        exclude_modules: leave out ops inside modules that fit.
+        **filters: those of OpFilters.
         inner_ops: record also the ops that ops call, as their children: `aten.t` in `aten.linear`, `aten.empty` in a
             kernel. These are the rows of `optime` and of torch.profiler, in their order, about three times as many.
             It needs the built recorder (`build_recorder()`).
@@ -46,21 +42,18 @@ class optrace(Recorder):  # noqa: N801  a context manager is named like the func
     def __init__(
         self,
         *,
-        ops: Patterns = None,
-        exclude_ops: Patterns = None,
-        modules: Patterns = None,
-        exclude_modules: Patterns = None,
         inner_ops: bool = False,
         threads: Literal["current", "all"] = "current",
         values: Literal["stats"] | None = None,
         name: str | None = None,
+        **filters: Unpack[OpFilters],
     ) -> None:
         if values is not None and values not in VALUES:
             raise OptionError(f"values={values!r} is not known; {nearest(str(values), VALUES)}")
         if inner_ops:
             check_observed("inner_ops", values)
         check_threads(threads, values)
-        selection = Selection(ops, exclude_ops, modules, exclude_modules)
+        selection = selection_of(filters)
         # What a filter leaves out may take a NaN out again.
         observers = [CheckObserver()] if values is not None and not selection.set_options() else []
         super().__init__(

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 
 from IPython.core.interactiveshell import InteractiveShell
 
-from nbkit.capture.scope.phases import PHASES
+from nbkit.capture.scope.filters import PHASES
 from nbkit.compat.ipython_versions import add_matcher, remove_matcher
 from nbkit.magics.arguments import LineParser
 from nbkit.trace.trace import Trace

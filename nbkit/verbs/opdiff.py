@@ -71,8 +71,6 @@ OPDIFF = Verb(
         f"conditioning and dtype allow.\n\n{ABOUT_PATTERNS}",
         special={
             "reference": Option(help="cpu (float64; the default), cpu:float32, or a device such as cuda:float64"),
-            "ops": Option(help="compare only ops that fit"),
-            "phases": Option(help="compare only these: forward, backward, optimizer, other (default: all)"),
             "sample": Option(help="compare every N-th call of an op; below 1, about that share (default: 1)"),
             "max_bytes": Option(help="skip ops whose inputs take more than N bytes on the reference"),
             "threshold": Option(help=f"noise ratio above which a difference is an error (default: {THRESHOLD:g})"),

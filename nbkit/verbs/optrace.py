@@ -31,8 +31,6 @@ OPTRACE = Verb(
         "optimizer.",
         notes=f"While the cell awaits, ops of other asyncio tasks of this thread are recorded too.\n\n{ABOUT_PATTERNS}",
         special={
-            "ops": Option(help="record only ops that fit; an API call brings the ops below it"),
-            "modules": Option(help="record only ops inside modules that fit, by their named_modules() path"),
             "values": Option(
                 help="stats adds mean, std, min, max, norm, NaN and Inf counts, and checks as opcheck does (slow)"
             ),

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from nbkit.capture.diff.pair import Row
-from nbkit.capture.scope.phases import PHASES
+from nbkit.capture.scope.filters import PHASES
 from nbkit.numerics.metrics import COUNTS, Metrics
 from nbkit.numerics.precision import Array
 from nbkit.schema import DIFFS, nullable

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Unpack
 
 import numpy as np
 import pandas as pd
@@ -19,13 +19,13 @@ from nbkit.capture.diff.patterns.earlier import name_earlier
 from nbkit.capture.diff.shadow.reference_run import other_run
 from nbkit.capture.diff.shadow.shadow_run import ShadowRun
 from nbkit.capture.diff.shadow.trace_run import TraceRun
-from nbkit.capture.frames.selection import Selection
 from nbkit.capture.raw.recording import Recording
 from nbkit.capture.recorder.observer import Frames, Meta, Observer
 from nbkit.capture.recorder.recorder import Recorder
 from nbkit.capture.replay.isolated import isolated
 from nbkit.capture.replay.muted_warnings import MutedWarnings
 from nbkit.capture.replay.reference import Function, Reference
+from nbkit.capture.scope.filters import PhaseFilters, selection_of, with_filters
 from nbkit.capture.scope.module_scope import ModuleScope
 from nbkit.capture.step.module_calls import ModuleCalls
 from nbkit.findings.differences import difference_findings, precision_findings
@@ -36,6 +36,7 @@ from nbkit.patterns import Patterns
 from nbkit.trace.trace import Trace
 
 
+@with_filters
 class opdiff(Recorder):  # noqa: N801  a context manager is named like the function it stands for
     """Context manager that runs each op again on a reference from the same inputs; gives a Trace with `diffs`.
 
@@ -43,7 +44,9 @@ class opdiff(Recorder):  # noqa: N801  a context manager is named like the funct
     backward and optimizer, is repeated from copies of its inputs taken before it ran; what it returns and what it
     writes to is compared. A difference is an error if it is larger than the op's conditioning and dtype allow (see
     nbkit/numerics/noise_ratio.py), so that no table of tolerances is needed. Random ops are checked by statistics;
-    views, metadata and uninitialized memory are not compared and counted in `meta["skipped"]`.
+    views, metadata and uninitialized memory are not compared and counted in `meta["skipped"]`. The options of ops and
+    modules choose rows of `ops` and `diffs`. What is known to be left out while it runs does not run on the reference:
+    all but ops named by their API call, and ops that add up gradients.
 
     With `against`, the whole step also runs on shadows: every tensor has a shadow copy in the reference precision, with
     the same values and the same random draws, and every op that the step runs is run on them as well. `diffs` then
@@ -62,13 +65,7 @@ class opdiff(Recorder):  # noqa: N801  a context manager is named like the funct
         reference: "cpu" (float64), "cpu:float32", another device such as "cuda:float64", or a function
             `(op, args, kwargs) -> result` that is given copies of the inputs as they are. An op without a float64
             kernel is compared in float32, and its row says so.
-        ops: compare only ops that fit, as in optrace; the options of ops and modules choose rows of `ops` and `diffs`.
-            What is known to be left out while it runs does not run on the reference: all but ops named by their API
-            call, and ops that add up gradients.
-        exclude_ops: leave out ops that fit.
-        modules: compare only ops inside modules that fit, by their named_modules() path.
-        exclude_modules: leave out ops inside modules that fit.
-        phases: those to compare: forward, backward, optimizer, other; all if None.
+        **filters: those of PhaseFilters.
         sample: n compares every n-th call of an op, a share below 1 about so many.
         max_bytes: an op whose inputs take more on the reference is not compared and gets a row that says so.
         tolerances: {op pattern | dtype | (op pattern, dtype) | "default": (atol, rtol)}; where one fits, it decides
@@ -106,11 +103,6 @@ class opdiff(Recorder):  # noqa: N801  a context manager is named like the funct
         self,
         *,
         reference: str | Function = "cpu",
-        ops: Patterns = None,
-        exclude_ops: Patterns = None,
-        modules: Patterns = None,
-        exclude_modules: Patterns = None,
-        phases: Patterns = None,
         sample: float = 1,
         max_bytes: int | None = None,
         tolerances: Mapping[Any, tuple[float, float]] | None = None,
@@ -121,10 +113,11 @@ class opdiff(Recorder):  # noqa: N801  a context manager is named like the funct
         against: str | Path | Trace | None = None,
         level: Literal["op", "module"] = "op",
         name: str | None = None,
+        **filters: Unpack[PhaseFilters],
     ) -> None:
-        selection = Selection(ops, exclude_ops, modules, exclude_modules)
+        selection = selection_of(filters)
         observer = OBSERVERS[checked_level(level)](
-            scope(selection, phases, sample, max_bytes, threshold),
+            scope(selection, filters.get("phases"), sample, max_bytes, threshold),
             Reference(reference),
             Tolerances(tolerances),
             (keep, keep_bytes, keep_ops),

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from nbkit.capture.frames.selection import Selection
-from nbkit.capture.scope.phases import checked_phases
+from nbkit.capture.scope.filters import checked_phases
 from nbkit.errors import OptionError
 from nbkit.trace.checks import is_number
 

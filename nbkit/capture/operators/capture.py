@@ -2,19 +2,19 @@
 
 from math import inf
 from pathlib import Path
+from typing import Unpack
 
 from nbkit.capture.calls.flagged import flagged_calls, ran_under_a_mode
 from nbkit.capture.calls.parameters import Parameters, checked_parameters
-from nbkit.capture.frames.selection import Selection
 from nbkit.capture.operators.capturing import MAX_BYTES, Capturing
 from nbkit.capture.recorder.recorder import Recorder
-from nbkit.capture.scope.call_numbers import CallNumbers
+from nbkit.capture.scope.filters import CallFilters, with_filters
 from nbkit.errors import OptionError
-from nbkit.patterns import Patterns
 from nbkit.trace.checks import is_number
 from nbkit.trace.trace import Trace
 
 
+@with_filters
 class opcapture(Recorder):  # noqa: N801  a context manager is named like the function it stands for
     """Saves chosen calls of a step in a folder, as a context manager, for opreplay; gives a Trace with `captures`.
 
@@ -31,13 +31,7 @@ class opcapture(Recorder):  # noqa: N801  a context manager is named like the fu
 
     Args:
         folder: where to save; captured calls that are there are replaced.
-        ops: ops to save, as in optrace: `mm`, `aten.*norm*`, or an API call such as `linear`, which brings the forward
-            ops below it; all if None.
-        exclude_ops: leave out ops that fit.
-        modules: only ops inside modules that fit, by their named_modules() path.
-        exclude_modules: leave out ops inside modules that fit.
-        phases: forward, backward, optimizer, other; all if None.
-        calls: which calls of each op, counted from 0: "0", "0,2", "2:5", "10:"; all if None.
+        **filters: those of CallFilters.
         only: a trace of the same step by opdiff or opcheck, or the folder of one: save only the calls that it found
             something wrong with.
         parameters: a model, or its state_dict, whose parameters the folder names in place of their values, until an op
@@ -52,20 +46,15 @@ class opcapture(Recorder):  # noqa: N801  a context manager is named like the fu
 
     verb = "opcapture"
 
-    def __init__(  # noqa: PLR0913  options of a verb, by keyword
+    def __init__(
         self,
         folder: str | Path,
         *,
-        ops: Patterns = None,
-        exclude_ops: Patterns = None,
-        modules: Patterns = None,
-        exclude_modules: Patterns = None,
-        phases: Patterns = None,
-        calls: CallNumbers = None,
         only: str | Path | Trace | None = None,
         parameters: Parameters | None = None,
         max_bytes: int = MAX_BYTES,
         name: str | None = None,
+        **filters: Unpack[CallFilters],
     ) -> None:
         if not isinstance(folder, str | Path) or not str(folder):
             raise OptionError(
@@ -73,7 +62,7 @@ class opcapture(Recorder):  # noqa: N801  a context manager is named like the fu
             )
         if not is_number(max_bytes) or not 0 < max_bytes < inf:
             raise OptionError(f"max_bytes must be a size, got {max_bytes!r}; give a number of bytes above 0.")
-        capturing = Capturing(Path(folder), Selection(ops, exclude_ops, modules, exclude_modules), phases, calls)
+        capturing = Capturing(Path(folder), filters)
         if only is not None:
             flagged = Trace.load(only) if isinstance(only, str | Path) else only
             capturing.only, capturing.intercepts = flagged_calls(flagged), ran_under_a_mode(flagged)

@@ -26,11 +26,9 @@ from nbkit.capture.operators.observed_calls import ObservedCalls
 from nbkit.capture.raw.recording import Recording
 from nbkit.capture.recorder.observer import Frames, Meta
 from nbkit.capture.replay.op_traits import COLLECTIVES, MARKERS, OpTraits, written_tensors
-from nbkit.capture.scope.call_numbers import CallNumbers
-from nbkit.capture.scope.phases import EVERY_PHASE
+from nbkit.capture.scope.filters import EVERY_PHASE, CallFilters
 from nbkit.capture.step.module_calls import ModuleCalls
 from nbkit.errors import TraceError, first_line
-from nbkit.patterns import Patterns
 from nbkit.trace.atomic_write import why_not
 from nbkit.trace.calls.file_writer import PythonFileWriter
 from nbkit.trace.calls.layout import Record
@@ -65,8 +63,8 @@ class Capturing(Interceptor):
     intercepts = False  # under a dispatch mode, though torch's observer could tell of the calls
     observed: ObservedCalls | None = None
 
-    def __init__(self, folder: Path, selection: Selection, phases: Patterns = None, calls: CallNumbers = None) -> None:
-        super().__init__(selection, phases, calls)
+    def __init__(self, folder: Path, filters: CallFilters) -> None:
+        super().__init__(filters)
         self.folder = folder
 
     @contextmanager

@@ -1,21 +1,21 @@
 """Computes chosen ops of a step in another dtype (opcast)."""
 
 from collections.abc import Iterable, Mapping
+from typing import Unpack
 
 import torch
 
-from nbkit.capture.frames.selection import Selection
 from nbkit.capture.operators.cast_probe import CastProbe
 from nbkit.capture.operators.dtype_map import FLOAT8, Dtype, dtype_map, not_cast
 from nbkit.capture.operators.elsewhere import HALVES, Elsewhere
 from nbkit.capture.operators.fallback import Replacing
 from nbkit.capture.operators.intercept import Intercepted, Interceptor
 from nbkit.capture.recorder.recorder import Recorder
-from nbkit.capture.scope.call_numbers import CallNumbers
+from nbkit.capture.scope.filters import CallFilters, with_filters
 from nbkit.errors import OptionError
-from nbkit.patterns import Patterns
 
 
+@with_filters
 class opcast(Recorder):  # noqa: N801  a context manager is named like the function it stands for
     """Computes chosen ops of a step in another dtype, as a context manager; gives a Trace with `replaced`.
 
@@ -34,12 +34,7 @@ class opcast(Recorder):  # noqa: N801  a context manager is named like the funct
         dtype: the dtype to compute in, such as "float32" for all floating-point inputs, or
             "float16->float32,bfloat16->float32"; in code also a torch.dtype, or {"float16": "float32"}.
         dry_run: leave the step as it is, and say what the cast would cost each op.
-        ops: ops to cast, as in optrace; all if None.
-        exclude_ops: leave out ops that fit.
-        modules: only ops inside modules that fit, by their named_modules() path.
-        exclude_modules: leave out ops inside modules that fit.
-        phases: forward, backward, optimizer, other; all if None.
-        calls: which calls of each op, counted from 0: "0", "0,2", "2:5", "10:"; all if None.
+        **filters: those of CallFilters.
         name: what the trace is called where it is shown.
 
     Raises:
@@ -48,29 +43,23 @@ class opcast(Recorder):  # noqa: N801  a context manager is named like the funct
 
     verb = "opcast"
 
-    def __init__(  # noqa: PLR0913  options of a verb
+    def __init__(
         self,
         dtype: Dtype | Mapping[Dtype, Dtype],
         *,
         dry_run: bool = False,
-        ops: Patterns = None,
-        exclude_ops: Patterns = None,
-        modules: Patterns = None,
-        exclude_modules: Patterns = None,
-        phases: Patterns = None,
-        calls: CallNumbers = None,
         name: str | None = None,
+        **filters: Unpack[CallFilters],
     ) -> None:
         dtypes = dtype_map(dtype)
-        selection = Selection(ops, exclude_ops, modules, exclude_modules)
         tool: Interceptor
         if dry_run:
-            tool = CastProbe(dtypes, selection, phases, calls)
+            tool = CastProbe(dtypes, filters)
         elif narrow := [kind for kind in dtypes.values() if kind in FLOAT8]:
             text = str(narrow[0]).removeprefix("torch.")
             raise OptionError(f"torch computes no step in {text}; add dry_run=True to see what it would cost.")
         else:
-            tool = Casting(Elsewhere(None, dtypes), _names(dtypes.values()), selection, phases, calls)
+            tool = Casting(Elsewhere(None, dtypes), _names(dtypes.values()), filters)
         super().__init__(tool, name=name)
 
 

@@ -12,7 +12,6 @@ from torch import Tensor
 
 from nbkit import units
 from nbkit.capture.diff.mode import role_of
-from nbkit.capture.frames.selection import Selection
 from nbkit.capture.operators.dtype_map import FLOAT8, not_cast
 from nbkit.capture.operators.intercept import Intercepted, Interceptor
 from nbkit.capture.operators.rounding import BLOCK, lost, rounded
@@ -21,9 +20,8 @@ from nbkit.capture.recorder.observer import Frames, Meta
 from nbkit.capture.replay.copies import mapped_call
 from nbkit.capture.replay.op_traits import A_VIEW, written_tensors
 from nbkit.capture.replay.reference import CPU, Call, Reference, Results
-from nbkit.capture.scope.call_numbers import CallNumbers
+from nbkit.capture.scope.filters import CallFilters
 from nbkit.errors import first_line
-from nbkit.patterns import Patterns
 from nbkit.schema import CASTS
 from nbkit.trace.trace import Trace
 
@@ -50,14 +48,8 @@ class CastRow:
 class CastProbe(Interceptor):
     """Measures casts of chosen calls; adds the frame `casts`."""
 
-    def __init__(
-        self,
-        dtypes: dict[torch.dtype, torch.dtype],
-        selection: Selection,
-        phases: Patterns = None,
-        calls: CallNumbers = None,
-    ) -> None:
-        super().__init__(selection, phases, calls)
+    def __init__(self, dtypes: dict[torch.dtype, torch.dtype], filters: CallFilters) -> None:
+        super().__init__(filters)
         self.dtypes, self.reference = dtypes, Reference("cpu")
         self.rows: list[CastRow] = []
         self.waiting: list[tuple[Tensor, list[CastRow]]] = []  # results that autograd is still to be told of

@@ -1,23 +1,22 @@
 """Runs chosen ops of a step on the CPU (opfallback)."""
 
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 import pandas as pd
 
 from nbkit import units
-from nbkit.capture.frames.selection import Selection
 from nbkit.capture.operators.elsewhere import CPU, Elsewhere, NotRunError
 from nbkit.capture.operators.intercept import Intercepted, Interceptor
 from nbkit.capture.recorder.observer import Frames, Meta
 from nbkit.capture.recorder.recorder import Recorder
 from nbkit.capture.replay.isolated import timed_isolated
-from nbkit.capture.scope.call_numbers import CallNumbers
-from nbkit.patterns import Patterns
+from nbkit.capture.scope.filters import CallFilters, with_filters
 from nbkit.schema import REPLACED
 from nbkit.trace.trace import Trace
 
 
+@with_filters
 class opfallback(Recorder):  # noqa: N801  a context manager is named like the function it stands for
     """Runs chosen ops of a step on the CPU inside it, as a context manager; gives a Trace with `replaced`.
 
@@ -29,13 +28,7 @@ class opfallback(Recorder):  # noqa: N801  a context manager is named like the f
     generator of its own, whose numbers the CPU does not draw. All that stayed is counted in `meta["skipped"]`.
 
     Args:
-        ops: ops to run on the CPU, as in optrace: `mm`, `aten.*norm*`, or an API call such as `linear`, which brings
-            the forward ops below it; all if None.
-        exclude_ops: leave out ops that fit.
-        modules: only ops inside modules that fit, by their named_modules() path.
-        exclude_modules: leave out ops inside modules that fit.
-        phases: forward, backward, optimizer, other; all if None.
-        calls: which calls of each op, counted from 0: "0", "0,2", "2:5", "10:"; all if None.
+        **filters: those of CallFilters.
         name: what the trace is called where it is shown.
 
     Raises:
@@ -44,33 +37,15 @@ class opfallback(Recorder):  # noqa: N801  a context manager is named like the f
 
     verb = "opfallback"
 
-    def __init__(
-        self,
-        *,
-        ops: Patterns = None,
-        exclude_ops: Patterns = None,
-        modules: Patterns = None,
-        exclude_modules: Patterns = None,
-        phases: Patterns = None,
-        calls: CallNumbers = None,
-        name: str | None = None,
-    ) -> None:
-        selection = Selection(ops, exclude_ops, modules, exclude_modules)
-        super().__init__(Replacing(Elsewhere(CPU, {}), "cpu", selection, phases, calls), name=name)
+    def __init__(self, *, name: str | None = None, **filters: Unpack[CallFilters]) -> None:
+        super().__init__(Replacing(Elsewhere(CPU, {}), "cpu", filters), name=name)
 
 
 class Replacing(Interceptor):
     """Runs chosen calls elsewhere; adds the frame `replaced`, which says so with the text `ran`."""
 
-    def __init__(
-        self,
-        elsewhere: Elsewhere,
-        ran: str,
-        selection: Selection,
-        phases: Patterns = None,
-        calls: CallNumbers = None,
-    ) -> None:
-        super().__init__(selection, phases, calls)
+    def __init__(self, elsewhere: Elsewhere, ran: str, filters: CallFilters) -> None:
+        super().__init__(filters)
         self.elsewhere, self.ran = elsewhere, ran
         self.rows: list[tuple[int, int, str | None, str]] = []  # seen, number, message, what it ran in
 

@@ -12,7 +12,6 @@ import torch
 from torch import Tensor
 from torch._subclasses import FakeTensor
 
-from nbkit.capture.frames.selection import Selection
 from nbkit.capture.raw.call_rows import CallRows
 from nbkit.capture.raw.conj_neg import as_bare
 from nbkit.capture.raw.recording import Recording
@@ -22,13 +21,12 @@ from nbkit.capture.replay.below_mode import BelowMode
 from nbkit.capture.replay.copies import all_tensors
 from nbkit.capture.replay.op_traits import OpTraits
 from nbkit.capture.scope.api_calls import ApiCallNames
-from nbkit.capture.scope.call_numbers import CallNumbers, checked_calls
 from nbkit.capture.scope.call_scope import CallScope
+from nbkit.capture.scope.filters import EVERY_PHASE, CallFilters, checked_calls, checked_phases, selection_of
 from nbkit.capture.scope.module_scope import ModuleScope
-from nbkit.capture.scope.phases import EVERY_PHASE, checked_phases
 from nbkit.capture.step.module_calls import ModuleCalls
 from nbkit.ops.families import UNFILLED
-from nbkit.patterns import Patterns, split_patterns
+from nbkit.patterns import split_patterns
 from nbkit.trace.trace import Trace
 
 
@@ -65,8 +63,9 @@ class Interceptor(Observer):
     A tool says with refuses() which calls it leaves alone, and with run() what becomes of the others.
     """
 
-    def __init__(self, selection: Selection, phases: Patterns = None, calls: CallNumbers = None) -> None:
-        self.selection, self.phases, self.calls = selection, checked_phases(phases), checked_calls(calls)
+    def __init__(self, filters: CallFilters) -> None:
+        self.selection, self.phases = selection_of(filters), checked_phases(filters.get("phases"))
+        self.calls = checked_calls(filters.get("calls"))
 
     @abstractmethod
     def run(self, call: Intercepted) -> Any:

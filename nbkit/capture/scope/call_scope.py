@@ -10,8 +10,8 @@ from nbkit.capture.frames.selection import Selection
 from nbkit.capture.raw.recording import OPTIMIZER_CODE, Recording, current_node
 from nbkit.capture.replay.op_traits import OpTraits
 from nbkit.capture.scope.api_calls import ApiCallNames
+from nbkit.capture.scope.filters import EVERY_PHASE, PHASES
 from nbkit.capture.scope.module_scope import ModuleScope
-from nbkit.capture.scope.phases import EVERY_PHASE, PHASES
 from nbkit.patterns import split_patterns
 from nbkit.timeline.names import BACKWARD_CALLS
 

@@ -29,7 +29,6 @@ OPCAPTURE = Verb(
             "folder": Option(
                 ("--folder",), "FOLDER", "where to save; captured calls there are replaced", absolute_path
             ),
-            "calls": Option(metavar="N", help="which calls of each op, from 0: 0, 0,2, 2:5 (default: all)", read=str),
             "only": Option(
                 metavar="TRACE",
                 help="save only calls that this trace of opdiff or opcheck, or its folder, flags",

@@ -43,9 +43,6 @@ OPCAST = Verb(
             "dtype": Option(
                 ("--dtype",), help="dtype to compute in: float32, bfloat16, ..., or float16->float32,bfloat16->float32"
             ),
-            "ops": Option(help="cast ops that fit; an API call brings the forward ops below it"),
-            "modules": Option(help="only ops inside modules that fit, by their named_modules() path"),
-            "phases": Option(help="only these: forward, backward, optimizer, other (default: all)"),
         },
         nothing=_nothing,
     ),

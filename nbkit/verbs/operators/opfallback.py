@@ -4,7 +4,6 @@ from collections.abc import Callable
 from typing import Any
 
 from nbkit.trace.trace import Trace
-from nbkit.verbs.options.generated import Option
 from nbkit.verbs.verb import ABOUT_PATTERNS, Recorder, Verb, why_empty
 from nbkit.views.ops_view import led_by
 from nbkit.views.sections.operators import replaced_sections
@@ -33,11 +32,6 @@ OPFALLBACK = Verb(
         description="Run chosen ops of this cell on the CPU, forward, backward and optimizer, with all their effects.",
         notes="If the step is right with an op on the CPU and wrong without, the device's kernel of that op is at "
         f"fault. The frame `replaced` has a row per call.\n\n{ABOUT_PATTERNS}",
-        special={
-            "ops": Option(help="run ops that fit on the CPU; an API call brings the forward ops below it"),
-            "modules": Option(help="only ops inside modules that fit, by their named_modules() path"),
-            "phases": Option(help="only these: forward, backward, optimizer, other (default: all)"),
-        },
         nothing=_nothing,
     ),
 )

@@ -83,7 +83,7 @@ def _settings(parameter: inspect.Parameter) -> dict[str, Any] | None:
         whole = isinstance(default, int)
         return {"type": _whole_or_share if whole else number, "metavar": "N" if whole else "X", "default": default}
     if int in kinds:
-        return {"type": integer, "metavar": "N", "default": default}
+        return {"type": str if str in kinds else integer, "metavar": "N", "default": default}
     if kinds == [Path]:
         return {"type": absolute_path, "metavar": "FILE", "default": default}
     # A class of nbkit or torch is named in the line, and whoever reads it finds what the name stands for.

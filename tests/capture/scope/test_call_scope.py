@@ -6,7 +6,7 @@ import torch.nn.functional as F
 from torch import nn
 
 import nbkit
-from nbkit.capture.scope.phases import PHASES
+from nbkit.capture.scope.filters import PHASES
 
 torch.manual_seed(0)
 MODEL = nn.Sequential(nn.Linear(8, 16), nn.GELU(), nn.Linear(16, 3))

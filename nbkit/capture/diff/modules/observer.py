@@ -22,7 +22,7 @@ from nbkit.capture.diff.shadow.trace_run import TraceRun
 from nbkit.capture.raw.recording import Recording
 from nbkit.capture.recorder.observer import Frames, Meta, Observer
 from nbkit.capture.replay.reference import CPU, Reference
-from nbkit.capture.scope.phases import EVERY_PHASE
+from nbkit.capture.scope.filters import EVERY_PHASE
 from nbkit.capture.step.module_calls import ModuleCalls
 from nbkit.errors import OptionError, nearest
 from nbkit.findings.differences import module_difference_findings

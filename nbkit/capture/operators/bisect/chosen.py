@@ -6,13 +6,11 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from nbkit.capture.frames.selection import Selection
 from nbkit.capture.operators.elsewhere import HALVES, Elsewhere
 from nbkit.capture.operators.fallback import Replacing
 from nbkit.capture.operators.intercept import Intercepted
 from nbkit.capture.recorder.observer import Frames, Meta
-from nbkit.capture.scope.call_numbers import CallNumbers
-from nbkit.patterns import Patterns
+from nbkit.capture.scope.filters import CallFilters
 from nbkit.trace.trace import Trace
 
 NOT_CHOSEN = "not chosen"
@@ -41,15 +39,8 @@ class ChosenCall(NamedTuple):
 class Choosing(Replacing):
     """Runs the calls elsewhere whose keys are in `chosen`, all if that is None; leaves others as they are."""
 
-    def __init__(
-        self,
-        elsewhere: Elsewhere,
-        chosen: frozenset[Key] | None,
-        selection: Selection,
-        phases: Patterns = None,
-        calls: CallNumbers = None,
-    ) -> None:
-        super().__init__(elsewhere, "", selection, phases, calls)
+    def __init__(self, elsewhere: Elsewhere, chosen: frozenset[Key] | None, filters: CallFilters) -> None:
+        super().__init__(elsewhere, "", filters)
         self.chosen = chosen
         self.could: list[tuple[int, Key]] = []  # `seen` and key of what could be chosen
         self.listed: list[ChosenCall] = []  # known at the end

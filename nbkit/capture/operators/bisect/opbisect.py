@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from typing import Any, Literal
+from typing import Any, Literal, Unpack
 
 import numpy as np
 
@@ -19,13 +19,12 @@ from nbkit.capture.operators.elsewhere import CPU, HALVES, Elsewhere
 from nbkit.capture.recorder.observer import Observer
 from nbkit.capture.recorder.recorder import Recorder
 from nbkit.capture.replay.reference import Reference
-from nbkit.capture.scope.call_numbers import CallNumbers
+from nbkit.capture.scope.filters import CallFilters, with_filters
 from nbkit.errors import OptionError, nearest
 from nbkit.findings.culprits import culprit_findings, without_culprit
 from nbkit.findings.finding import line_texts
 from nbkit.numerics.noise_ratio import HARMLESS, THRESHOLD
 from nbkit.numerics.tolerances import Tolerances
-from nbkit.patterns import Patterns
 from nbkit.progress import Progress
 from nbkit.trace.trace import Trace
 
@@ -41,20 +40,16 @@ NOTHING: frozenset[Key] = frozenset()
 ORDERS = ("local error", "call")
 
 
-def opbisect(  # noqa: PLR0913  options of a verb, by keyword only
+@with_filters
+def opbisect(
     step: Callable[[], Any],
     check: Callable[[Any], Any],
     *,
     by: By = "fallback",
     state: Any = (),
     order: Literal["local error", "call"] = "local error",
-    ops: Patterns = None,
-    exclude_ops: Patterns = None,
-    modules: Patterns = None,
-    exclude_modules: Patterns = None,
-    phases: Patterns = None,
-    calls: CallNumbers = None,
     name: str | None = None,
+    **filters: Unpack[CallFilters],
 ) -> Trace:
     """Finds the smallest set of calls of a step whose replacement repairs it; gives a Trace with `trials`.
 
@@ -78,12 +73,7 @@ def opbisect(  # noqa: PLR0913  options of a verb, by keyword only
             generators of Python, numpy and torch, also those that the step reaches.
         order: "local error" tries first what opdiff finds far off in the first run (with "fallback" alone); "call"
             leaves that out.
-        ops: look for culprits among ops that fit, as in opfallback; what is left out stays as it is.
-        exclude_ops: leave out ops that fit.
-        modules: only ops inside modules that fit, by their named_modules() path.
-        exclude_modules: leave out ops inside modules that fit.
-        phases: forward, backward, optimizer, other; all if None.
-        calls: which calls of each op, counted from 0: "0", "0,2", "2:5", "10:"; all if None.
+        **filters: those of CallFilters.
         name: what the trace is called where it is shown.
 
     Raises:
@@ -96,9 +86,8 @@ def opbisect(  # noqa: PLR0913  options of a verb, by keyword only
         raise OptionError(f"by={by!r} is not known; {nearest(str(by), (*RAN, COMPILER))}")
     if order not in ORDERS:
         raise OptionError(f"order={order!r} is not known; {nearest(str(order), ORDERS)}")
-    selection = Selection(ops, exclude_ops, modules, exclude_modules)
     kept = KeptState(state, step)
-    bisection = Bisection(by, order, (selection, phases, calls), name)
+    bisection = Bisection(by, order, filters, name)
     trials = Trials(step, check, kept, bisection.opening)
     try:
         with Progress(trials.progress, done=trials.done, tells_whole=True):
@@ -116,7 +105,7 @@ class Recording(Recorder):
 class Bisection:
     """Lists the calls of a step, and finds those that have to be replaced."""
 
-    def __init__(self, by: By, order: str, filters: tuple[Selection, Patterns, CallNumbers], name: str | None) -> None:
+    def __init__(self, by: By, order: str, filters: CallFilters, name: str | None) -> None:
         self.by, self.filters, self.name = by, filters, name
         self.is_measured = order == "local error" and by == "fallback"
         self.ran = RAN.get(by, "replaced") if isinstance(by, str) else "replaced"
@@ -125,7 +114,7 @@ class Bisection:
 
     def _choosing(self, chosen: frozenset[Key] | None) -> Choosing:
         elsewhere = Elsewhere(None, dict(HALVES)) if self.by == "cast" else Elsewhere(CPU, {})
-        return Choosing(elsewhere, chosen, *self.filters)
+        return Choosing(elsewhere, chosen, self.filters)
 
     def opening(self, chosen: frozenset[Key]) -> AbstractContextManager[Any]:
         """Returns what the step runs in so that these calls are replaced."""

@@ -18,7 +18,7 @@ from nbkit.capture.operators.replay.verdicts import BITS, CAPTURED, Verdicts, un
 from nbkit.capture.raw.vector_math import settle_vector_math
 from nbkit.capture.replay.isolated import isolated
 from nbkit.capture.replay.reference import Function
-from nbkit.capture.scope.call_numbers import CallNumbers, checked_calls
+from nbkit.capture.scope.filters import CallNumbers, checked_calls
 from nbkit.errors import OptionError, TraceError, first_line
 from nbkit.findings.differences import difference_findings
 from nbkit.findings.finding import with_findings

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 import pandas as pd
@@ -12,7 +12,6 @@ from torch import Tensor
 from nbkit import units
 from nbkit.capture.calls.thread_state import dispatch_modes
 from nbkit.capture.diff.random_ops import draws
-from nbkit.capture.frames.selection import Selection
 from nbkit.capture.operators.copies import is_plain
 from nbkit.capture.operators.intercept import Intercepted, Interceptor
 from nbkit.capture.operators.stable.again import CHECKS, DIFFERS, SAME, Again
@@ -25,7 +24,7 @@ from nbkit.capture.replay.isolated import isolated
 from nbkit.capture.replay.muted_warnings import MutedWarnings
 from nbkit.capture.replay.op_traits import written_tensors
 from nbkit.capture.replay.overlap import overlap
-from nbkit.capture.scope.call_numbers import CallNumbers
+from nbkit.capture.scope.filters import CallFilters, with_filters
 from nbkit.errors import OptionError, nearest
 from nbkit.findings.finding import line_texts, with_findings
 from nbkit.findings.stability import stability_findings
@@ -41,6 +40,7 @@ NO_CHECKS: frozenset[str] = frozenset()
 OTHER_BITS = "sparse and quantized tensors"
 
 
+@with_filters
 class opstable(Recorder):  # noqa: N801  a context manager is named like the function it stands for
     """Runs each call of a step again from the same inputs and compares bits; gives a Trace with `stability`.
 
@@ -55,13 +55,7 @@ class opstable(Recorder):  # noqa: N801  a context manager is named like the fun
         checks: which of "batch", "threads" and "strides" are tried, too; all if None. "batch" takes ops whose rows
             along dim 0 are known to be independent of each other.
         alike: of calls of an op with the same shapes, dtypes and strides these checks take so many; all if None.
-        ops: run only ops again that fit, as in optrace: `mm`, `aten.*norm*`, or an API call such as `linear`, which
-            brings the forward ops below it; all if None.
-        exclude_ops: leave out ops that fit.
-        modules: only ops inside modules that fit, by their named_modules() path.
-        exclude_modules: leave out ops inside modules that fit.
-        phases: forward, backward, optimizer, other; all if None.
-        calls: which calls of each op, counted from 0: "0", "0,2", "2:5", "10:"; all if None.
+        **filters: those of CallFilters.
         name: what the trace is called where it is shown.
 
     Raises:
@@ -70,23 +64,17 @@ class opstable(Recorder):  # noqa: N801  a context manager is named like the fun
 
     verb = "opstable"
 
-    def __init__(  # noqa: PLR0913  options of a verb, by keyword only
+    def __init__(
         self,
         *,
         reruns: int = RERUNS,
         checks: Patterns = None,
         alike: int | None = ALIKE,
-        ops: Patterns = None,
-        exclude_ops: Patterns = None,
-        modules: Patterns = None,
-        exclude_modules: Patterns = None,
-        phases: Patterns = None,
-        calls: CallNumbers = None,
         name: str | None = None,
+        **filters: Unpack[CallFilters],
     ) -> None:
-        selection = Selection(ops, exclude_ops, modules, exclude_modules)
         counts = checked_count("reruns", reruns), None if alike is None else checked_count("alike", alike)
-        observer = StableObserver(counts, _checked_checks(checks), selection, phases, calls)
+        observer = StableObserver(counts, _checked_checks(checks), filters)
         super().__init__(observer, name=name)
 
 
@@ -103,15 +91,8 @@ def _checked_checks(checks: Patterns) -> frozenset[str]:
 class StableObserver(Interceptor):
     """Runs chosen calls again; adds the frame `stability`."""
 
-    def __init__(
-        self,
-        counts: tuple[int, int | None],
-        checks: frozenset[str],
-        selection: Selection,
-        phases: Patterns = None,
-        calls: CallNumbers = None,
-    ) -> None:
-        super().__init__(selection, phases, calls)
+    def __init__(self, counts: tuple[int, int | None], checks: frozenset[str], filters: CallFilters) -> None:
+        super().__init__(filters)
         (self.reruns, self.alike), self.checks = counts, checks
         self.met: Counter[Any] = Counter()  # calls of each op with the same shapes, dtypes and strides
         self.rows: list[tuple[int, Again, str | None]] = []  # `seen` of the call, what was found, what torch documents
