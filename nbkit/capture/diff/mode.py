@@ -5,7 +5,6 @@ from collections.abc import Callable
 from typing import Any
 
 from torch import Tensor
-from torch._subclasses import FakeTensor
 
 from nbkit.capture.diff.judge import Judge, could_not
 from nbkit.capture.diff.options import Scope
@@ -13,12 +12,9 @@ from nbkit.capture.diff.pair import rounds_once
 from nbkit.capture.diff.random_ops import DrawHistory, check_random, is_drawing
 from nbkit.capture.diff.random_repeats import generator_state
 from nbkit.capture.diff.result_dtypes import ResultDtypes
-from nbkit.capture.raw.call_rows import CallRows
-from nbkit.capture.raw.conj_neg import as_bare
 from nbkit.capture.raw.recording import Recording
-from nbkit.capture.raw.shards import has_dtensor_type, is_shape_question
 from nbkit.capture.raw.tensor_registry import PLAIN
-from nbkit.capture.replay.below_mode import BelowMode
+from nbkit.capture.replay.below_mode import CallMode, has_no_values
 from nbkit.capture.replay.copies import all_tensors, tensors_in
 from nbkit.capture.replay.op_traits import OpTraits, written_tensors
 from nbkit.capture.replay.overlap import overlap
@@ -28,7 +24,7 @@ from nbkit.capture.scope.module_scope import ModuleScope
 from nbkit.ops.families import UNFILLED
 
 
-class DiffMode(BelowMode):
+class DiffMode(CallMode):
     """Compares each op that the recorder above it runs; what the op returns is passed on as it is."""
 
     def __init__(
@@ -40,30 +36,16 @@ class DiffMode(BelowMode):
         self.result_dtypes, self.random_ops = ResultDtypes(), DrawHistory(self.skipped)
         self.calls: Counter[int] = Counter()
         self.compared = 0
-        self.rows, self.call = (
-            CallRows(recording),
-            -1,
-        )  # the number of the last call in `rows`: the slot of its rows here
-        self.slot_of_shards = -1  # of the last op on DTensors
+        self.call = -1  # the number of the last one in `rows`: the slot of its rows here
         # Told right after a call was compared: (slot, what it made, what the reference made of it, its arguments).
         self.on_compared: Callable[[int, Results, Results, tuple[Any, Any]], None] | None = None
 
-    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        kwargs = kwargs or {}
-        if has_dtensor_type(types):  # the ops that it runs on the shards of this process come next
-            self.slot_of_shards = self.recording.ops.row_count
-            return NotImplemented
-        if (out := self.decomposed(func, args, kwargs)) is not NotImplemented:
-            return out
-        traits = self.traits(func)
-        is_below = self.slot_of_shards == self.recording.ops.row_count
-        if is_below and (is_shape_question(types) or traits.packet in UNFILLED):
-            return func(*args, **kwargs)
-        self.call = self.rows.begin(None if is_below else func)
+    def ran(self, seen: int, traits: OpTraits, args: Any, kwargs: Any) -> Any:
+        self.call = seen
         reason = self.call_scope.why_not(traits) or self._not_sampled(traits)
         if reason is not None:
             self.skipped[reason] += 1
-            return as_bare(self.runner(func), args, kwargs)
+            return self.run(traits, args, kwargs)
         return self._compared(traits, args, kwargs)
 
     def _not_sampled(self, traits: OpTraits) -> str | None:
@@ -74,7 +56,7 @@ class DiffMode(BelowMode):
     def _compared(self, traits: OpTraits, args: Any, kwargs: Any) -> Any:
         tensors = all_tensors(args, kwargs)
         prepared = self.isolated(lambda: self._prepare(traits, args, kwargs, tensors), self._trouble(traits, "skipped"))
-        out = as_bare(self.runner(traits.func), args, kwargs)
+        out = self.run(traits, args, kwargs)
         if prepared is not None:
             self.isolated(lambda: self._compare(traits, prepared, out, (args, kwargs)), self._trouble(traits, "failed"))
         return out
@@ -114,16 +96,14 @@ class DiffMode(BelowMode):
         return call
 
     def _has_no_values(self, tensors: list[Tensor]) -> bool:
-        for tensor in tensors:
+        for tensor in tensors:  # most are plain, which is known sooner
             if type(tensor) not in PLAIN or tensor.is_meta or tensor.is_nested:
                 break
         else:
             return False
-        without = any(isinstance(tensor, FakeTensor) or tensor.is_meta for tensor in tensors)
-        is_nested = any(tensor.is_nested for tensor in tensors)
-        self.skipped["tensors without values (meta, fake)"] += without
-        self.skipped["nested tensors, which have no one shape"] += is_nested
-        return without or is_nested
+        if (reason := has_no_values(tensors)) is not None:
+            self.skipped[reason] += 1
+        return reason is not None
 
     def _compare(self, traits: OpTraits, call: Call, out: Any, arguments: tuple[Any, Any]) -> None:
         slot = self.call

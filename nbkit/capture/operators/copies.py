@@ -10,7 +10,7 @@ from torch.autograd.grad_mode import _unsafe_preserve_version_counter as keeping
 
 from nbkit.capture.raw.tensor_registry import PLAIN
 from nbkit.capture.recorder.op_forms import loses_versions
-from nbkit.capture.replay.copies import mapped_call, tensors_in
+from nbkit.capture.replay.copies import all_tensors, mapped_call
 from nbkit.capture.replay.op_traits import OpTraits, written_tensors
 
 # Kernels may choose by the alignment of an address, up to a line of the cache.
@@ -40,7 +40,7 @@ class CallCopies:
         self.copied: dict[Any, Tensor] = {}  # the copy of each region, by its key
         memo: dict[int, Tensor] = {}
         self.args, self.kwargs = mapped_call(args, kwargs, self._changed, memo)
-        self.originals = {id(memo[id(tensor)]): tensor for tensor in _tensors(args, kwargs)}
+        self.originals = {id(memo[id(tensor)]): tensor for tensor in all_tensors(args, kwargs)}
         self.memo = memo
 
     def want_gradients(self) -> None:
@@ -48,7 +48,7 @@ class CallCopies:
 
         The op must run below autograd, which would follow the copies otherwise.
         """
-        for tensor in _tensors(*self.original):
+        for tensor in all_tensors(*self.original):
             if tensor.requires_grad:
                 self.memo[id(tensor)].requires_grad_()
 
@@ -122,14 +122,10 @@ def home_of(args: Any, kwargs: dict[str, Any]) -> torch.device:
     """Returns the device that the results of a call are on."""
     if kwargs.get("device") is not None:
         return torch.device(kwargs["device"])
-    tensors = _tensors(args, kwargs)
+    tensors = all_tensors(args, kwargs)
     # A number from the CPU may stand first among tensors of a device.
     of_device = next((tensor.device for tensor in tensors if not tensor.is_cpu), None)
     return of_device or torch.device("cpu")
-
-
-def _tensors(args: Any, kwargs: dict[str, Any]) -> list[Tensor]:
-    return [tensor for value in (*args, *kwargs.values()) for tensor in tensors_in(value)]
 
 
 def _region(value: Tensor) -> tuple[int, int]:
@@ -147,7 +143,7 @@ def _shared_regions(traits: OpTraits, args: Any, kwargs: dict[str, Any]) -> dict
     """
     if not traits.is_writing:
         return {}
-    tensors = {id(tensor): tensor for tensor in _tensors(args, kwargs) if _has_memory(tensor) and tensor.numel()}
+    tensors = {id(tensor): tensor for tensor in all_tensors(args, kwargs) if _has_memory(tensor) and tensor.numel()}
     by_memory: dict[int, list[Tensor]] = {}
     for tensor in tensors.values():
         by_memory.setdefault(_memory(tensor), []).append(tensor)

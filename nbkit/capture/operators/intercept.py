@@ -10,14 +10,10 @@ import numpy as np
 import pandas as pd
 import torch
 from torch import Tensor
-from torch._subclasses import FakeTensor
 
-from nbkit.capture.raw.call_rows import CallRows
-from nbkit.capture.raw.conj_neg import as_bare
 from nbkit.capture.raw.recording import Recording
-from nbkit.capture.raw.shards import has_dtensor_type, is_shape_question
 from nbkit.capture.recorder.observer import Frames, Meta, Observer
-from nbkit.capture.replay.below_mode import BelowMode
+from nbkit.capture.replay.below_mode import CallMode, has_no_values
 from nbkit.capture.replay.copies import all_tensors
 from nbkit.capture.replay.op_traits import OpTraits
 from nbkit.capture.scope.api_calls import ApiCallNames
@@ -50,7 +46,7 @@ class Intercepted:
 
     def run(self) -> Any:
         """Runs the op itself."""
-        return as_bare(self.mode.runner(self.traits.func), self.args, self.kwargs)
+        return self.mode.run(self.traits, self.args, self.kwargs)
 
     def tensors(self) -> list[Tensor]:
         """Returns its tensors, lists flattened, keyword tensors last."""
@@ -125,28 +121,15 @@ class Interceptor(Observer):
         del self.recording, self.mode
 
 
-class InterceptMode(BelowMode):
+class InterceptMode(CallMode):
     """Gives each chosen call to the tool; other calls run as they are, counted by the reason."""
 
     def __init__(self, recording: Recording, scope: CallScope, tool: Interceptor) -> None:
         super().__init__(recording)
         self.scope, self.tool = scope, tool
-        self.rows = CallRows(recording)
-        self.slot_of_shards = -1  # of the last op on DTensors
 
-    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        kwargs = kwargs or {}
-        if has_dtensor_type(types):  # the ops that it runs on the shards of this process come next
-            self.slot_of_shards = self.recording.ops.row_count
-            return NotImplemented
-        if (out := self.decomposed(func, args, kwargs)) is not NotImplemented:
-            return out
-        traits = self.traits(func)
-        is_below = self.slot_of_shards == self.recording.ops.row_count
-        if is_below and (is_shape_question(types) or traits.packet in UNFILLED):
-            return func(*args, **kwargs)
-        call = Intercepted(self, traits, args, kwargs, self.recording.ops.row_count, 0)
-        call.seen = self.rows.begin(None if is_below else func)
+    def ran(self, seen: int, traits: OpTraits, args: Any, kwargs: Any) -> Any:
+        call = Intercepted(self, traits, args, kwargs, self.recording.ops.row_count, 0, seen=seen)
         return self.tool.run(call) if self.is_chosen(call) else call.run()
 
     def is_chosen(self, call: Intercepted) -> bool:
@@ -155,15 +138,9 @@ class InterceptMode(BelowMode):
         tensors = call.tensors()
         reason = self.scope.why_not(call.traits, tensors)
         call.number = self.scope.numbers[call.traits.name] - 1
-        reason = reason or _has_no_values(tensors) or self.tool.refuses(call)
+        reason = reason or has_no_values(tensors) or self.tool.refuses(call)
         if reason is None:
             return True
         self.skipped[reason] += 1
         self.tool.lets_run(call)
         return False
-
-
-def _has_no_values(tensors: list[Tensor]) -> str | None:
-    if any(isinstance(tensor, FakeTensor) or tensor.is_meta for tensor in tensors):
-        return "tensors without values (meta, fake)"
-    return "nested tensors, which have no one shape" if any(tensor.is_nested for tensor in tensors) else None
