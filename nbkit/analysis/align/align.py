@@ -15,7 +15,7 @@ from nbkit.analysis.align.beginnings.returned import (
 )
 from nbkit.analysis.align.beginnings.spoiled import spoiled_events
 from nbkit.analysis.align.differing import differing
-from nbkit.analysis.align.errors import Local, LocalErrors, error_of
+from nbkit.analysis.align.errors import Local, LocalErrors, error_of, given_matches, region_of
 from nbkit.analysis.align.events import Event, events
 from nbkit.analysis.align.matches import Match, Matches
 from nbkit.analysis.align.matching.by_context import (
@@ -32,9 +32,9 @@ from nbkit.analysis.align.matching.by_value import match_values, same_of, tolera
 from nbkit.analysis.align.matching.given import match_given
 from nbkit.analysis.align.matching.neutral import farther_matches, neutral_matches
 from nbkit.analysis.align.side import Side
-from nbkit.analysis.align.state import state_of
 from nbkit.trace.executions.execution import Execution
 
+STATE = ("input", "parameter", "buffer", "constant")
 # State is no result of computing: it is copied, cast, or folded by an exporter; in a narrow dtype it is rounded once.
 COPY, NARROW_COPY = 4.0, 1.0
 # In a narrow dtype what follows from a difference differs, too, if it does by so many eps.
@@ -221,3 +221,52 @@ def _rounded_alone(matches: Matches, local: Mapping[int, Local]) -> Iterator[tup
             agreeing.add(number)
             if not match.agrees:
                 yield match, replace(match, agrees=True)
+
+
+@dataclass(frozen=True)
+class State:
+    """Holds pairs of state that differ and change results, and right_ids of those that differ and change none.
+
+    State of the second kind is another form of the same: a folded constant, a weight that the right model holds turned.
+    """
+
+    differing: tuple[Match, ...] = ()
+    harmless: frozenset[int] = frozenset()
+
+
+def state_of(
+    left: Side, right: Side, matches: Matches, differs: tuple[set[int], set[int]], measured: LocalErrors
+) -> State:
+    """Returns the differing state of both sides.
+
+    The right execution runs once more on the left one's values with its own state: where the next matched results come
+    out as on the left, the state does what it should; where they do not, it is to blame. Where nothing can run again,
+    state differs that leads to no result that agrees.
+    """
+    pairs = [
+        match
+        for match in matches.all
+        if not match.agrees
+        and match.part is None
+        and left.results[match.left].kind in STATE
+        and right.results[match.right].kind in STATE
+    ]
+    if not pairs:
+        return State()
+    given = given_matches(left, right, matches, differs)
+    own = frozenset(match.right for match in pairs if match.right in given)
+    found = measured.of(matches, differs, own) if own else {}
+    known = given.keys() - own
+    seen: set[int] = set()
+    matters: set[int] = set()
+    for number, local in found.items():
+        read = own.intersection(region_of(right, number, known))
+        seen |= read
+        if local.error > local.allowed:
+            matters |= read
+    differing = [
+        match
+        for match in pairs
+        if (match.right in matters if match.right in seen else match.left in differs[0] and match.right in differs[1])
+    ]
+    return State(tuple(differing), frozenset(seen - matters))

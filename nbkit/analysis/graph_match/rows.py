@@ -6,9 +6,9 @@ from typing import Any, TypeVar
 
 from nbkit.analysis.graph_match.pairs import Pairs
 from nbkit.analysis.graph_match.parameters import is_weight
-from nbkit.analysis.graph_match.relations import difference, relation_of
 from nbkit.analysis.graph_match.side import Node, Shape, Side
-from nbkit.divergence.columns import action_of
+from nbkit.divergence.arguments import in_words, other_arguments
+from nbkit.divergence.columns import action_of, shape_relation, tensor_relation
 from nbkit.graphs.rows import json_text
 
 Thing = TypeVar("Thing")
@@ -119,3 +119,30 @@ def _merged(left: list[int], right: list[int], pairs: Pairs) -> Iterator[tuple[i
 
 def _text(shape: Shape | None) -> str | None:
     return None if shape is None else json_text(shape)
+
+
+def relation_of(left: Node, right: Node, *, is_turned: bool = False) -> str:
+    """Returns same, cast, permute, reshape or other; `is_turned` for a square matrix that is known to be transposed."""
+    if is_turned and shape_relation(left.shape, right.shape) == "same":
+        return "permute"
+    return tensor_relation(left.shape, right.shape, (left.dtype, right.dtype))
+
+
+def difference(left: Node, right: Node, *, is_turned: bool = False) -> str | None:
+    """Returns what differs between tensors and arguments, in words; null if nothing that is known."""
+    sentences = []
+    if is_turned and left.shape == right.shape:
+        sentences.append("square, and transposed as the other weights of these graphs")
+    elif shape_relation(left.shape, right.shape) == "permute":
+        sentences.append("transposed" if len(left.shape or ()) == 2 else "permuted")
+    if left.shape is not None and right.shape is not None and left.shape != right.shape:
+        sentences.append(f"{_relation_text(left.shape)} on the left, {_relation_text(right.shape)} on the right")
+    if left.dtype and right.dtype and left.dtype != right.dtype:
+        sentences.append(f"{left.dtype} on the left, {right.dtype} on the right")
+    if left.op == right.op and (others := other_arguments(left.arguments, right.arguments)):
+        sentences.append(in_words(others))
+    return "; ".join(sentences) or None
+
+
+def _relation_text(shape: Shape) -> str:
+    return f"[{', '.join('?' if size is None else str(size) for size in shape)}]"

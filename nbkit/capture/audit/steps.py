@@ -1,8 +1,12 @@
 """Follows the optimizers of a recording: what gradients each of their steps met, and which a GradScaler skipped."""
 
+import ast
 import gc
+import linecache
+import sys
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from types import FrameType
 from typing import Any
 from weakref import ref
 
@@ -10,17 +14,22 @@ import numpy as np
 import torch
 from torch import Tensor
 from torch.optim import Optimizer
+from torch.optim.lr_scheduler import LRScheduler
 
 from nbkit.capture.audit.clipping import Clips
 from nbkit.capture.audit.measures import measured_gradient
 from nbkit.capture.audit.models import AuditedModel, Held, Update, storage_of
 from nbkit.capture.audit.passes import Checkpoints, Passes, span
-from nbkit.capture.audit.schedules import Schedules
-from nbkit.capture.audit.stale_casts import StaleCasts
+from nbkit.capture.calls.autocast_cache import cached_casts
+from nbkit.capture.raw.patching import Patch
 from nbkit.capture.raw.recording import Recording
+from nbkit.capture.raw.source import is_user_frame, line_text, location_text, user_location
 from nbkit.capture.replay.isolated import timed_isolated
 from nbkit.capture.step.optimizer_events import OptimizerEvents
-from nbkit.findings.training.facts import Skip
+from nbkit.findings.training.facts import Schedule, Skip
+
+# Every step of a scheduler that computes its rates by get_lr() calls it; older versions of torch have none.
+INNER = "_update_lr"
 
 
 class OptimizerAudit:
@@ -173,3 +182,71 @@ def groups_of(optimizer: Any) -> dict[int, dict[str, Any]]:
     """Returns the group of each parameter of an optimizer, by its id."""
     groups = getattr(optimizer, "param_groups", [])
     return {id(parameter): group for group in groups for parameter in group["params"]}
+
+
+class Schedules:
+    """Holds the schedulers that step while installed; `passes` counts backward passes, `steps` an optimizer's steps."""
+
+    def __init__(self, passes: Callable[[], int], steps: Counter[int]) -> None:
+        self.passes, self.steps = passes, steps
+        # By id of the scheduler, both types and the line; by steps of the optimizer, and by passes before.
+        self.bursts: Counter[tuple[tuple[int, str, str, str | None], int, int]] = Counter()
+        self.patch = Patch(LRScheduler, INNER)
+
+    def install(self) -> None:
+        if not hasattr(LRScheduler, INNER):
+            return
+        patch = self.patch
+
+        def update(scheduler: Any, *args: Any, **kwargs: Any) -> Any:
+            place, optimizer = user_location(sys._getframe(1)), scheduler.optimizer
+            line = None if place is None else location_text(place)
+            who = id(scheduler), type(scheduler).__name__, type(optimizer).__name__, line
+            self.bursts[who, self.steps[id(optimizer)], self.passes()] += 1
+            return patch.before(scheduler, *args, **kwargs)
+
+        patch.install(update)
+
+    def schedules(self) -> list[Schedule]:
+        """Returns those that stepped as often at one go after each of several steps of their optimizer."""
+        found = []
+        for key in dict.fromkeys(who for who, _, _ in self.bursts):
+            steps = [step for of, step, _ in self.bursts if of == key]
+            times = {count for (of, _, _), count in self.bursts.items() if of == key}
+            if len(steps) > 1 and len(times) == 1 and steps == [*range(steps[0], steps[-1] + 1)]:
+                found.append(Schedule(key[1], key[2], times.pop(), len(steps), key[3]))
+        return found
+
+
+class StaleCasts:
+    """Looks at each step of an optimizer; `noted` has the ids of weights read so, `source` the line of the block."""
+
+    def __init__(self) -> None:
+        self.last: dict[int, Any] = {}  # the memory of the casts at the step before, by the id of the weight
+        self.noted: set[int] = set()
+        self.source: str | None = None
+
+    def before_step(self, parameters: Iterable[Tensor]) -> None:
+        """Notes those whose gradients come from a cast that was there before the last step."""
+        casts = {id(weight): (weight, cast) for weight, cast, _ in cached_casts(parameters)}
+        for key, (weight, cast) in casts.items():
+            is_kept = key in self.last and self.last[key]() is cast.untyped_storage()
+            if is_kept and weight.grad is not None and not torch.equal(cast, weight.detach().to(cast.dtype)):
+                self.noted.add(key)
+        self.last |= {key: ref(cast.untyped_storage()) for key, (_, cast) in casts.items()}
+        if self.noted and self.source is None:
+            self.source = _line_of_block(sys._getframe())
+
+
+def _line_of_block(frame: FrameType | None) -> str | None:
+    """Returns the line of the innermost block of autocast around what runs, as in ops.source; null if unknown."""
+    while frame is not None:
+        name, line = frame.f_code.co_filename, frame.f_lineno
+        if is_user_frame(frame) and (text := "".join(linecache.getlines(name))):
+            blocks = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.With | ast.AsyncWith)]
+            around = [one for one in blocks if one.lineno <= line <= (one.end_lineno or 0)]
+            lines = [one.lineno for one in around if "autocast" in "".join(map(ast.unparse, one.items))]
+            if lines:
+                return line_text(name, max(lines))
+        frame = frame.f_back
+    return None

@@ -1,18 +1,19 @@
 """Measures how fast this machine runs ops, and keeps that for opcost(device="this machine")."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import chain
 from math import inf
+from statistics import median
+from time import perf_counter_ns
 from typing import Any
 
 import pandas as pd
 import torch
+from torch import nn
 
 from nbkit.capture.calibrate.clock import Clock
-from nbkit.capture.calibrate.cold import cold_times_us
-from nbkit.capture.calibrate.launching import launch_times_us
 from nbkit.capture.calibrate.probes.elementwise import elementwise_probes
 from nbkit.capture.calibrate.probes.probe import Place, Probe
 from nbkit.capture.calibrate.probes.products import batched_probes, layer_probes, product_probes, square_probes
@@ -20,12 +21,18 @@ from nbkit.capture.calibrate.probes.rows import row_probes
 from nbkit.capture.calibration import calibration_path
 from nbkit.capture.cost.device_option import THIS_MACHINE, current_device
 from nbkit.capture.cost.op_costs import OpCosts
+from nbkit.capture.cost.opcost import opcost
 from nbkit.devices.device import CALLS, Device
 from nbkit.devices.stored import save_device
 from nbkit.errors import OptionError
 from nbkit.progress import Progress
 from nbkit.trace.checks import is_number
 
+WIDTH, BLOCKS = 8, 8
+PHASES = ("forward", "backward", "optimizer")
+# Bytes that the call before moves: from what the nearest caches hold to what no cache holds.
+MOVED = (2**16, 2**19, 2**20, 2**21, 2**22, 2**23, 2**24, 2**25, 2**26)
+REPEATS = 31
 # Beyond float32, in which everything is measured: products and what is elementwise, or some products alone.
 LESSER = (torch.bfloat16,)
 PRODUCTS_ALONE = (torch.float16, torch.float64)
@@ -139,3 +146,70 @@ def _memory_bytes(at: torch.device) -> int | None:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (ValueError, OSError, AttributeError):  # systems that do not say
         return None
+
+
+def cold_times_us(clock: Clock, largest_bytes: int = MOVED[-1]) -> list[tuple[float, float]]:
+    """Returns pairs of bytes that a call moved, and the microseconds that a view takes longer right after it.
+
+    The view is made by a method, which needs less of Python than a call of an op. An accelerator launches from a host
+    whose caches its ops do not pass through: the list is empty.
+    """
+    if not clock.is_cpu:
+        return []
+    look = torch.zeros(8, 8).t
+    warm, found = _median_us(look, None), [(0.0, 0.0)]
+    for moved in MOVED:
+        if moved <= largest_bytes:
+            spent = torch.zeros(moved // 8), torch.zeros(moved // 8)
+            # What is measured is noisy, and what is emptied more takes no less.
+            found.append((float(moved), max(_median_us(look, spent) - warm, found[-1][1])))
+    return found
+
+
+def _median_us(look: Callable[[], object], spent: tuple[torch.Tensor, torch.Tensor] | None) -> float:
+    times = []
+    for _ in range(REPEATS):
+        if spent is not None:
+            spent[0].copy_(spent[1])
+        start = perf_counter_ns()
+        look()
+        times.append(perf_counter_ns() - start)
+    return median(times) / 1e3
+
+
+def launch_times_us(clock: Clock, repeats: int = 10) -> dict[str, float]:
+    """Returns the microseconds per aten op in each phase of a training step of layers of 8 elements."""
+    model = nn.Sequential(*(_Block() for _ in range(BLOCKS))).to(clock.device)
+    optimizer = torch.optim.AdamW(model.parameters())
+    x = torch.ones(1, WIDTH, device=clock.device)
+    now = clock.now if clock.is_cpu else perf_counter_ns
+    spans: list[list[int]] = []
+    with torch.enable_grad():
+        for _ in range(repeats):
+            optimizer.zero_grad()
+            times = [now()]
+            loss = model(x).sum()
+            times.append(now())
+            loss.backward()
+            times.append(now())
+            optimizer.step()
+            spans.append([after - before for before, after in zip(times, [*times[1:], now()], strict=True)])
+        with opcost() as trace:
+            model(x).sum().backward()
+            optimizer.step()
+    counts = trace.costs["phase"].value_counts()
+    shortest = (min(span) / 1e3 for span in zip(*spans, strict=True))
+    return {phase: float(time / counts[phase]) for phase, time in zip(PHASES, shortest, strict=True)}
+
+
+class _Block(nn.Module):
+    """Holds the modules that most steps are made of."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.norm, self.first, self.second = nn.LayerNorm(WIDTH), nn.Linear(WIDTH, WIDTH), nn.Linear(WIDTH, WIDTH)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:  # (B, WIDTH) -> (B, WIDTH)
+        y = self.first(self.norm(x)).view(len(x), 2, -1).transpose(1, 2)
+        out: torch.Tensor = x + self.second(torch.nn.functional.gelu(y.reshape(len(x), -1)))
+        return out

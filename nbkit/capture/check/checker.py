@@ -15,9 +15,7 @@ from torch import Tensor
 from torch._C import DisableTorchFunction, _len_torch_dispatch_stack
 
 from nbkit.capture.check.hidden import Held
-from nbkit.capture.check.local_ops import LocalOps
 from nbkit.capture.check.masks import MOVING, is_given
-from nbkit.capture.check.memory import Memory, storage_of, stored
 from nbkit.capture.check.origins import (
     BadTensor,
     from_outside,
@@ -31,6 +29,9 @@ from nbkit.capture.check.origins import (
 from nbkit.capture.check.values import infinities, is_float, is_readable, largest, smallest_normal
 from nbkit.capture.raw.native_registry import NativeRegistry
 from nbkit.capture.raw.recording import Recording
+from nbkit.capture.raw.shards import dtensor_type, has_dtensor, has_dtensor_type, is_shape_question
+from nbkit.capture.raw.step_mode import StepMode
+from nbkit.capture.raw.tensor_registry import TensorRegistry
 from nbkit.capture.replay.copies import all_tensors, tensors_in
 from nbkit.capture.replay.isolated import timed_isolated
 from nbkit.capture.replay.op_traits import OpTraits, traits_of, written_tensors
@@ -38,6 +39,7 @@ from nbkit.errors import NonFiniteError
 from nbkit.ops.families import CASTS, OVERWRITING, UNFILLED
 from nbkit.schema.message import Message
 
+Run = Callable[..., Any]
 # Each asks for one float64 run of the op: masks and zeros are common, lost precision is not.
 MOST_RERUNS = 500
 # A mean above it shows that not all of the values have underflowed.
@@ -304,3 +306,70 @@ class Checker:
 def asks_before(traits: OpTraits) -> bool:
     """Returns whether it matters what was in the memory that an op writes to."""
     return bool(traits.written or traits.written_names) and traits.packet not in OVERWRITING and not traits.is_out
+
+
+class LocalOps(StepMode):
+    """Runs each op through `around` while entered, but for those on DTensors, which torch takes apart first."""
+
+    def __init__(self, around: Callable[[Any, Run], Run]) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.around = around
+        self.runners: dict[Any, Run] = {}
+
+    def taking_apart(self, run: Run, run_and_look: Run) -> Run:
+        """Returns what runs an op by `run_and_look`, one on DTensors by `run` while what that calls is seen."""
+
+        def run_or_take_apart(*args: Any, **kwargs: Any) -> Any:
+            if dtensor_type() is None or not has_dtensor(all_tensors(args, kwargs)):
+                return run_and_look(*args, **kwargs)
+            with self:
+                return run(*args, **kwargs)
+
+        return run_or_take_apart
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = kwargs or {}
+        if has_dtensor_type(types):
+            return NotImplemented
+        if is_shape_question(types) or traits_of(func).packet in UNFILLED:  # memory for fakes, mostly
+            return func(*args, **kwargs)
+        run = self.runners.get(func)
+        if run is None:
+            run = self.runners[func] = self.around(func, func)
+        return run(*args, **kwargs)
+
+
+class Memory:
+    """Holds whether all that was written to a storage is finite, by the number of the storage in the recording."""
+
+    def __init__(self, registry: TensorRegistry) -> None:
+        self.registry = registry
+        self.is_finite: dict[int, bool] = {}
+
+    def note(self, tensor: Tensor, is_finite: bool) -> None:
+        """Notes whether a tensor is finite; nothing for layouts without a storage."""
+        storage = storage_of(tensor)
+        if storage is not None:
+            self.is_finite[self.registry.storage_number(storage, tensor.device)] = is_finite
+
+    def was_finite(self, tensor: Tensor) -> bool | None:
+        """Returns whether what was written to its storage is finite; None if nothing is known of it."""
+        storage = storage_of(tensor)
+        number = None if storage is None else self.registry.find_storage(storage)
+        return None if number is None else self.is_finite.get(number)
+
+
+def stored(tensor: Tensor) -> Tensor:
+    """Returns the part of a tensor that lies in a storage: the values of a sparse one, else the tensor itself."""
+    if tensor.layout is torch.sparse_coo:
+        return tensor._values()
+    is_compressed = tensor.layout in (torch.sparse_csr, torch.sparse_csc, torch.sparse_bsr, torch.sparse_bsc)
+    return tensor.values() if is_compressed else tensor
+
+
+def storage_of(tensor: Tensor) -> torch.UntypedStorage | None:
+    """Returns the storage of a tensor; None for layouts without one."""
+    try:
+        return tensor.untyped_storage()
+    except RuntimeError:
+        return None

@@ -21,7 +21,6 @@ from nbkit.capture.replay.overlap import overlap
 from nbkit.capture.replay.reference import Call, NoKernelError, Reference, Results
 from nbkit.capture.scope.call_scope import CallScope
 from nbkit.capture.scope.module_scope import ModuleScope
-from nbkit.ops.families import UNFILLED
 
 
 class DiffMode(CallMode):

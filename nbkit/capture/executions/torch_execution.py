@@ -8,16 +8,14 @@ from typing import Any
 
 import pandas as pd
 import torch
-from torch import nn
+from torch import Tensor, nn
 from torch.export import ExportedProgram
 from torch.fx import GraphModule
 
 from nbkit.capture.executions.calls import Calls
-from nbkit.capture.executions.compiled import recompiled
-from nbkit.capture.executions.gradients import backpropagate
 from nbkit.capture.executions.names import named_inputs, named_outputs, plain_outputs
 from nbkit.capture.executions.observer import ExecutionObserver
-from nbkit.capture.executions.programs import RunsProgram, interpret
+from nbkit.capture.executions.programs import NodeInterpreter, RunsProgram, interpret
 from nbkit.capture.executions.rows import completed
 from nbkit.capture.executions.state import LeftAsItWas
 from nbkit.capture.executions.unrecorded import not_fused, with_returned, without_limits
@@ -28,6 +26,8 @@ from nbkit.schema import OPS
 from nbkit.trace.executions.execution import Collector, Execution
 from nbkit.trace.executions.values import KEPT_BYTES, Values
 from nbkit.trace.trace import Trace
+
+NO_GRADIENT = "Nothing was backpropagated: no output requires a gradient."
 
 
 class ExecutionRecorder(Recorder):
@@ -177,3 +177,61 @@ def _error_text(trace: Trace) -> str | None:
 def _name(target: Any) -> str:
     target = original_of(target) or target
     return getattr(target, "__name__", None) or type(target).__name__
+
+
+def recompiled(original: Any, observer: ExecutionObserver) -> Callable[..., Any]:
+    """Returns a callable that compiles again, for the observer; graphs are numbered as they are first met."""
+    if isinstance(original, nn.Module):
+        # Of module.compile(); attributes of modules are put back after the run.
+        vars(original)["_compiled_call_impl"] = None
+    observer.graphs = 0
+    compiled: Callable[..., Any] = torch.compile(original, backend=partial(_compiled, observer))
+    return compiled
+
+
+def _compiled(observer: ExecutionObserver, module: GraphModule, inputs: Any) -> Callable[..., Any]:
+    """Compiles a graph to a forward and a backward one of aten ops, which are interpreted."""
+    from torch._dynamo.backends.common import aot_autograd
+
+    name = f"graph {observer.graphs}"
+    observer.graphs = (observer.graphs or 0) + 1
+    compiler = aot_autograd(
+        fw_compiler=partial(_interpreted, observer, f"{name}/", "forward"),
+        bw_compiler=partial(_interpreted, observer, f"{name} backward/", "backward"),
+    )
+    compiled: Callable[..., Any] = compiler(module, inputs)
+    return compiled
+
+
+def _interpreted(
+    observer: ExecutionObserver, prefix: str, phase: str, module: GraphModule, inputs: Any
+) -> Callable[..., Any]:
+    def run(args: list[Any]) -> Any:
+        given = (*args,)
+        args.clear()  # what only the graph needs lives no longer than that
+        return NodeInterpreter(module, observer, prefix, phase).run(*given)
+
+    run._boxed_call = True  # type: ignore[attr-defined]  # AOTAutograd hands over a list that may be emptied
+    return run
+
+
+def backpropagate(out: Any, observer: ExecutionObserver) -> tuple[dict[int, int], list[str]]:
+    """Returns of each leaf's result the result of its gradient, and a note where there is nothing to differentiate."""
+    loss = loss_of(out)
+    leaves = observer.leaves
+    if loss is None or not leaves:
+        return {}, [NO_GRADIENT]
+    gradients = torch.autograd.grad(loss, list(leaves.values()), allow_unused=True)
+    pairs = zip(leaves, gradients, strict=True)
+    return {leaf: observer.read(gradient) for leaf, gradient in pairs if gradient is not None}, []
+
+
+def loss_of(out: Any) -> Tensor | None:
+    """Returns the loss that a model returns under this name, else the mean of its first output with a gradient."""
+    named = [(name, tensor) for name, tensor in named_outputs(out) if tensor.requires_grad]
+    floats = [tensor for _, tensor in named if tensor.is_floating_point()]
+    losses = [tensor for name, tensor in named if name == "loss"]
+    if not losses and not floats:
+        return None
+    chosen = (losses or floats)[0]
+    return chosen if chosen.numel() == 1 else chosen.mean()

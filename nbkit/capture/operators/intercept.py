@@ -21,7 +21,6 @@ from nbkit.capture.scope.call_scope import CallScope
 from nbkit.capture.scope.filters import EVERY_PHASE, CallFilters, checked_calls, checked_phases, selection_of
 from nbkit.capture.scope.module_scope import ModuleScope
 from nbkit.capture.step.module_calls import ModuleCalls
-from nbkit.ops.families import UNFILLED
 from nbkit.patterns import split_patterns
 from nbkit.trace.trace import Trace
 

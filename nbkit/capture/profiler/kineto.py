@@ -3,6 +3,7 @@
 The raw events are read directly: `profile.events()` makes a Python object of each, which takes most of its time.
 """
 
+import ctypes
 import os
 import sys
 import tempfile
@@ -10,6 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 from threading import Lock, current_thread
 from time import perf_counter_ns
 from typing import Any, ClassVar
@@ -19,11 +21,12 @@ from torch._C._autograd import _disable_profiler, _enable_profiler, _prepare_pro
 from torch._C._profiler import ProfilerActivity, ProfilerConfig, ProfilerState, _EventType
 from torch.autograd import profiler
 
-from nbkit.capture.profiler.cpp_log import MutedCppLog
 from nbkit.capture.raw.patching import Patch
 from nbkit.compat.torch_versions import current_accelerator, experimental_config
 from nbkit.errors import OptionError, first_line, nearest
 
+ERROR = 2
+LIBRARIES = ("libc10.so", "libc10.dylib", "c10.dll")
 # What Kineto tells about itself; anything else that it prints is kept as a note.
 CHATTER = ("USDT:", "INFO:", "STAGE:")
 ROUNDS, REPEATS = 5, 50  # of the measurement of its overhead
@@ -239,3 +242,37 @@ def _calls_us() -> float:
         for _ in range(REPEATS):
             torch.add(torch.mm(x.t(), torch.mul(x, y)).view(64), 1.0).sum()
         return (perf_counter_ns() - start) / 1e3
+
+
+class MutedCppLog:
+    """Holds back C++ warnings between start() and stop().
+
+    A memory recording makes torch log "Memory block of unknown size was allocated before the profiling started" at
+    every thousandth free of such a block.
+    """
+
+    def __init__(self) -> None:
+        self.before: int | None = None
+
+    def start(self) -> None:
+        level = _log_level()
+        if level is not None and self.before is None:
+            self.before, level.value = level.value, max(level.value, ERROR)
+
+    def stop(self) -> None:
+        level = _log_level()
+        if level is not None and self.before is not None:
+            level.value, self.before = self.before, None
+
+
+@cache
+def _log_level() -> ctypes.c_int | None:
+    """Returns the variable of the C++ library; None where this build of torch has no such symbol."""
+    for name in LIBRARIES:
+        path = Path(torch.__file__).parent / "lib" / name
+        if path.exists():
+            try:
+                return ctypes.c_int.in_dll(ctypes.CDLL(str(path)), "FLAGS_caffe2_log_level")
+            except (OSError, ValueError):
+                return None
+    return None

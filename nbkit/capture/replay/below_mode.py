@@ -19,7 +19,7 @@ from nbkit.capture.recorder.op_forms import calls_others, counting, loses_versio
 from nbkit.capture.replay.isolated import timed_isolated
 from nbkit.capture.replay.muted_warnings import MutedWarnings
 from nbkit.capture.replay.op_traits import OpTraits, traits_of
-from nbkit.graphs.canonical_ops import UNINITIALISED
+from nbkit.ops.families import UNFILLED
 
 
 class BelowMode(StepMode):
@@ -86,7 +86,7 @@ class CallMode(BelowMode):
             return out
         traits = self.traits(func)
         is_below = self.slot_of_shards == self.recording.ops.row_count
-        if is_below and (is_shape_question(types) or traits.packet in UNINITIALISED):
+        if is_below and (is_shape_question(types) or traits.packet in UNFILLED):
             return func(*args, **kwargs)
         return self.ran(self.rows.begin(None if is_below else func), traits, args, kwargs)
 

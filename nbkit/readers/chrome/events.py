@@ -1,21 +1,27 @@
 """Puts events of torch.profiler's Chrome trace, one after the other, into the columns of a timeline."""
 
 import reprlib
+from array import array
 from collections import Counter
 from typing import Any
 
 import numpy as np
 
+from nbkit import units
 from nbkit.readers.chrome import names
 from nbkit.readers.chrome.arguments import EventFlops, collective_bytes, collective_group
-from nbkit.readers.chrome.columns import nanoseconds
+from nbkit.readers.chrome.columns import integers, nanoseconds
 from nbkit.readers.chrome.event_columns import LARGE, LARGEST, EventColumns
 from nbkit.readers.chrome.flows import Flows, innermost_at
-from nbkit.readers.chrome.oddities import on_one_clock, overlaps
-from nbkit.readers.chrome.python_frames import PythonFrames
+from nbkit.readers.chrome.names import user_line
 from nbkit.readers.chrome.ranks import Ranks
-from nbkit.timeline.events import HOST, KERNEL, MEMORY, MODULE, RUNTIME, Events
+from nbkit.timeline.events import HOST, KERNEL, MEMORY, MODULE, RUNTIME, Events, Ints
+from nbkit.timeline.nesting import call_order, depth_levels, inherited, parents
 
+# What begins in the first day of one clock and what begins later than the third is on clocks of two kinds.
+DAY_NS = 86_400 * 10**9
+# Kernels of one stream may overlap by the little that the next one starts early.
+MOST_OVERLAP = 1.1
 Event = dict[str, Any]
 # Beyond the year 2043, or longer than a hundred days, is no time of a step; sums of them would not fit 64 bits.
 LATEST_NS, LONGEST_NS = 1 << 61, 1 << 53
@@ -245,3 +251,76 @@ def _text(value: object) -> str:
     if not isinstance(value, str):
         raise TypeError("no text")
     return value
+
+
+def on_one_clock(events: Events) -> tuple[Events, int]:
+    """Returns the events of the clock that most are of, and how many are not, where some count from days before."""
+    fewer = min(np.abs(events.start_ns) < DAY_NS, events.start_ns > 3 * DAY_NS, key=np.sum)
+    count = int(fewer.sum())
+    return (events.at(np.flatnonzero(~fewer)), count) if count else (events, 0)
+
+
+def overlaps(events: Events) -> list[str]:
+    """Returns a note for each stream on which kernels take more time than passes."""
+    work = np.flatnonzero((events.kind == KERNEL) & (events.duration_ns > 0))
+    notes = []
+    for thread in np.unique(events.thread[work]).tolist():
+        rows = work[events.thread[work] == thread]
+        taken, passed = int(events.duration_ns[rows].sum()), _covered(events.start_ns[rows], events.duration_ns[rows])
+        if taken > MOST_OVERLAP * passed:
+            stream = int(events.integers("stream")[rows[0]])
+            where = f"stream {stream}" if stream >= 0 else "one stream"
+            times = f"{units.duration(taken / 1e3)} of device time within {units.duration(passed / 1e3)} on {where}"
+            notes.append(f"Kernels overlap: {times}; their ends may have been recorded late.")
+    return notes
+
+
+def _covered(start: Ints, duration: Ints) -> int:
+    """Returns how much time lies in at least one of the intervals."""
+    order = np.argsort(start, kind="stable")
+    start, end = start[order], (start + duration)[order]
+    before = np.append(start[0], np.maximum.accumulate(end)[:-1])
+    return int(np.maximum(end - np.maximum(start, before), 0).sum())
+
+
+class PythonFrames:
+    """Collects frames of the user's code; those of torch and of Python itself are left out."""
+
+    def __init__(self) -> None:
+        self._start, self._duration, self._thread, self._position, self._code = (array("q") for _ in range(5))
+        self._lines: list[str] = []
+        self._codes: dict[str, int] = {}  # per frame text its line, -1 if it is not the user's
+
+    def add(self, frame: str, start: int, duration: int, thread: int, position: int) -> None:
+        """Adds a frame "path/file.py(12): function", its time in ns, and how many rows came before."""
+        code = self._codes.get(frame)
+        if code is None:
+            line = user_line(frame)
+            code = self._codes[frame] = -1 if line is None else len(self._lines)
+            self._lines += [] if line is None else [line]
+        if code >= 0:
+            for column, value in zip(self._columns(), (start, duration, thread, position, code), strict=True):
+                column.append(value)
+
+    def _columns(self) -> "tuple[array[int], ...]":
+        return self._start, self._duration, self._thread, self._position, self._code
+
+    def fill_sources(self, events: Events, ranks: Ranks) -> Events:
+        """Returns the events, those that have no source line with that of the innermost frame around them."""
+        if not self._code:
+            return events
+        start, duration, thread, position, code = (integers(column) for column in self._columns())
+        thread = ranks.threads(thread, position)
+        host = np.flatnonzero(np.isin(events.kind, (HOST, MODULE, RUNTIME)))
+        start = np.concatenate([start, events.start_ns[host]])
+        duration = np.concatenate([duration, events.duration_ns[host]])
+        thread = np.concatenate([thread, events.thread[host]])
+        order = call_order(start, duration)
+        parent = parents(thread[order], start[order], (start + duration)[order])
+        frame = inherited(parent, depth_levels(parent), order < len(code))
+        source = list(events.texts("source"))
+        rows = np.flatnonzero((frame >= 0) & (order >= len(code)))
+        for row, line in zip(host[order[rows] - len(code)].tolist(), code[order[frame[rows]]].tolist(), strict=True):
+            source[row] = source[row] or self._lines[line]
+        events.source = source
+        return events

@@ -2,7 +2,7 @@
 
 import pytest
 
-from nbkit.analysis.graph_match.relations import difference, relation_of
+from nbkit.analysis.graph_match.rows import difference, relation_of
 from nbkit.analysis.graph_match.side import Node, Shape
 
 TYPES = "float32 on the left, int8 on the right"

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from nbkit.analysis.query import common_texts
+from nbkit.analysis.query import groups as grouping
 from nbkit.analysis.query.encoded import Columns, encode_frame
 from nbkit.analysis.query.groups import Grouping, keys_of
 from nbkit.analysis.query.listing import Listing, groups_listed, opened
@@ -70,13 +70,13 @@ def test_a_group_says_what_its_rows_have_in_common(frame: pd.DataFrame, columns:
     assert shown(grouped(columns, ["module", "phase"]))["phase"].isin(["forward", "backward"]).all()
 
 
-@pytest.mark.parametrize("flags", [0, common_texts.FLAGS])
+@pytest.mark.parametrize("flags", [0, grouping.FLAGS])
 def test_what_rows_have_in_common_is_told_without_flags_for_each_pair_too(
     monkeypatch: pytest.MonkeyPatch, flags: int
 ) -> None:
-    monkeypatch.setattr(common_texts, "FLAGS", flags)
+    monkeypatch.setattr(grouping, "FLAGS", flags)
     codes, groups = np.array([0, 1, 0, 1, -1, 1, -1]), np.array([0, 0, 0, 1, 1, 1, 2])
-    found = common_texts.common_texts(pd.Series(["a", "b"]), codes, groups, 3)
+    found = grouping.common_texts(pd.Series(["a", "b"]), codes, groups, 3)
     assert [None if code < 0 else found.values[code] for code in found.codes] == ["a, b", "b", None]
 
 

@@ -1,5 +1,5 @@
 from nbkit.analysis.structure.graph import Graph
-from nbkit.analysis.structure.mirror import mirror_locations
+from nbkit.analysis.structure.locating import mirror_locations
 from nbkit.analysis.structure.source import Source
 from tests.analysis.structure.graphs import Ops
 

@@ -1,4 +1,4 @@
-from nbkit.analysis.structure.phases import is_communication, phases_of
+from nbkit.analysis.structure.recognise import is_communication, phases_of
 from tests.analysis.structure.graphs import Ops
 
 

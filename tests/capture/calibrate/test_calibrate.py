@@ -10,10 +10,9 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 import nbkit
-from nbkit.capture.calibrate import cold
-from nbkit.capture.calibrate.calibrate import _measured
+from nbkit.capture.calibrate import calibrate
+from nbkit.capture.calibrate.calibrate import _measured, launch_times_us
 from nbkit.capture.calibrate.clock import Clock
-from nbkit.capture.calibrate.launching import launch_times_us
 from nbkit.capture.calibrate.probes.probe import Place, Probe
 from nbkit.capture.calibrate.probes.rows import row_probes
 from nbkit.capture.cost.device_option import current_device
@@ -99,13 +98,13 @@ def test_caches_are_emptied_by_what_is_larger_than_they_are(monkeypatch):
     copy = torch.Tensor.copy_
     monkeypatch.setattr(torch.Tensor, "copy_", lambda self, other: moved.append(self.nbytes * 2) or copy(self, other))
     monkeypatch.setattr(torch.Tensor, "t", look)
-    monkeypatch.setattr(cold, "perf_counter_ns", Clocked())
-    pairs = cold.cold_times_us(Clock(torch.device("cpu")), 2**22)
+    monkeypatch.setattr(calibrate, "perf_counter_ns", Clocked())
+    pairs = calibrate.cold_times_us(Clock(torch.device("cpu")), 2**22)
     assert pairs == [(0, 0), (2**16, 0), (2**19, 0), (2**20, 4), (2**21, 4), (2**22, 4)]
 
 
 def test_the_host_of_an_accelerator_keeps_its_caches():
-    assert cold.cold_times_us(SimpleNamespace(is_cpu=False)) == []
+    assert calibrate.cold_times_us(SimpleNamespace(is_cpu=False)) == []
 
 
 def test_the_clock_takes_longer_for_more():

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 import nbkit
-from nbkit.capture.cost.communication import communication_bytes
+from nbkit.capture.cost.op_costs import communication_bytes
 from nbkit.errors import OptionError
 from tests.processes import PYTHON
 

@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch.profiler import profile
 
-from nbkit.capture.profiler.cpp_log import ERROR, LIBRARIES, _log_level
+from nbkit.capture.profiler.kineto import ERROR, LIBRARIES, _log_level
 from nbkit.schema import MEMORY
 from tests.capture.models import train_step
 from tests.capture.timed import timed, timed_name

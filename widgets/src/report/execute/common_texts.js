@@ -1,4 +1,4 @@
-// What the rows of each group have in common in a column of texts; nbkit/analysis/query/common_texts.py is the kernel's.
+// What the rows of each group have in common in a column of texts; nbkit/analysis/query/groups.py is the kernel's.
 
 const LISTED = 3;
 
