@@ -219,11 +219,11 @@ def test_repeated_runs_are_counted(terminal):
 
 def test_writing_a_report_and_saving_say_so(terminal, tmp_path, monkeypatch):
     from nbkit.trace import storage
-    from nbkit.views.report import opreport, page
+    from nbkit.views.report import opreport
 
     with nbkit.optrace() as trace:
         torch.ones(2) + 1
-    made, section, write = opreport.report_page, page.trace_section, storage.write
+    made, section, write = opreport.report_page, opreport.trace_section, storage.write
 
     def waiting_page(*args):
         wait_for(terminal, "opreport: writing 2 traces to r.html (0 s)")
@@ -241,7 +241,7 @@ def test_writing_a_report_and_saving_say_so(terminal, tmp_path, monkeypatch):
 
     monkeypatch.setattr(progress, "LEAST_S", 0.0)
     monkeypatch.setattr(opreport, "report_page", waiting_page)
-    monkeypatch.setattr(page, "trace_section", waiting_section)
+    monkeypatch.setattr(opreport, "trace_section", waiting_section)
     monkeypatch.setattr(storage, "write", waiting_write)
     nbkit.opreport(trace, trace, path=tmp_path / "r.html")
     trace.save(tmp_path / "t")

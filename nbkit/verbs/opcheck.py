@@ -3,9 +3,25 @@
 from collections.abc import Callable
 from typing import Any
 
+from nbkit.analysis.values.producers import producers
+from nbkit.schema import FINDINGS
+from nbkit.trace.trace import Trace
 from nbkit.verbs.verb import Recorder, Verb
 from nbkit.views.ops_view import led_by
-from nbkit.views.sections.check import check_sections
+from nbkit.views.sections.section import Column, Section, columns
+
+ORIGIN = (Column("op"), Column("ops before", "count"), Column("phase", "phase"), *columns("module, source"))
+
+
+def check_sections(trace: Trace, count: int) -> list[Section]:
+    """Returns the ops that the first finding about an op goes back to; none where nothing was found."""
+    findings = FINDINGS.check(trace.frames.get("findings", FINDINGS.frame()))
+    wrong = findings[(findings["rule"] != "input") & findings["op_id"].notna()]
+    if not len(wrong):
+        return []
+    before = producers(trace, int(wrong["op_id"].iloc[0]))
+    rows = before[["op", "distance", "phase", "module", "source"]].to_numpy(object).tolist()
+    return [Section("Where the inputs of the first finding came from", ORIGIN, rows)] if rows else []
 
 
 def _function() -> Callable[..., Any]:

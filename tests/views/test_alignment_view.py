@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from nbkit.views.alignment.graphs import row_nodes
-from nbkit.views.alignment.panel import alignment_panels, pairs_section
-from nbkit.views.alignment_view import ALIGNMENT_VIEW
+from nbkit.views.alignment_view import ALIGNMENT_VIEW, alignment_panels, pairs_section
 from nbkit.views.panels.panel import Contents
 from nbkit.views.report.opreport import opreport
 from nbkit.views.static_html.text import summary

@@ -5,9 +5,9 @@ import nbkit
 from nbkit.findings.finding import Finding, findings_frame
 from nbkit.schema import NODES
 from nbkit.trace.trace import Trace
+from nbkit.verbs.opcheck import check_sections
 from nbkit.views.graph.widget import GraphView
 from nbkit.views.op_table.widget import OpTableModel
-from nbkit.views.sections.check import check_sections
 from nbkit.views.sections.graph.graph import graph_sections
 from nbkit.views.static_html.static_table import static_table
 from nbkit.views.static_html.view import view_of

@@ -12,8 +12,12 @@ from torch import Tensor
 from nbkit.capture.calls.capturer import CallCapturer, Values
 from nbkit.capture.diff.measuring import NOISE, RELATIVE, Meter, Numbers
 from nbkit.capture.diff.pair import Pair, Row, allowance_of, flat, pieces_of
-from nbkit.capture.diff.patterns.describe import described
+from nbkit.capture.diff.patterns.calls import other_eps, other_values, rounded_inputs
+from nbkit.capture.diff.patterns.candidate import LARGEST, Found, Wrong
 from nbkit.capture.diff.patterns.earlier import name_pattern
+from nbkit.capture.diff.patterns.places import place_patterns, reordered
+from nbkit.capture.diff.patterns.regions import region_pattern
+from nbkit.capture.diff.patterns.values import constant, limited_values, linear, rounded_result
 from nbkit.capture.diff.rechecks.conditioning import recheck
 from nbkit.capture.diff.rechecks.each_element import is_well_determined, recheck_each
 from nbkit.capture.diff.rechecks.reduced import narrow, reduced, running
@@ -284,3 +288,29 @@ def _message(pair: Pair, row: Row, wrong: Array) -> str:
     counts = actual_nan, expected_nan, actual_inf, expected_inf
     parts = [pair.call.note, where_not_finite(counts), worst_element]
     return joined("; ", filter(None, parts))
+
+
+def described(pair: Pair, wrong: Array) -> Found | None:
+    """What a result that was judged wrong looks like; None where no simple pattern explains it."""
+    if pair.actual.dtype != pair.expected.dtype or not len(pair.expected):
+        return None
+    with np.errstate(all="ignore"):
+        return next(_patterns(Wrong(pair, wrong)), None)
+
+
+def _patterns(wrong: Wrong) -> Iterator[Found]:
+    yield from constant(wrong)
+    if len(wrong.actual) > LARGEST:
+        yield from linear(wrong)
+        return
+    # Before a factor or an offset: that of an op which did nothing is no news.
+    yield from other_values(wrong)
+    yield from linear(wrong)
+    yield from other_eps(wrong)
+    yield from place_patterns(wrong)
+    yield from limited_values(wrong)
+    if (region := region_pattern(wrong)) is not None:
+        yield region
+    yield from reordered(wrong)
+    yield from rounded_result(wrong)
+    yield from rounded_inputs(wrong)

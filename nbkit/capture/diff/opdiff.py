@@ -16,8 +16,8 @@ from nbkit.capture.diff.mode import DiffMode
 from nbkit.capture.diff.modules.observer import ModuleDiffObserver, checked_level
 from nbkit.capture.diff.options import Scope, scope
 from nbkit.capture.diff.patterns.earlier import name_earlier
-from nbkit.capture.diff.shadow.reference_run import other_run
 from nbkit.capture.diff.shadow.shadow_run import ShadowRun
+from nbkit.capture.diff.shadow.target import target
 from nbkit.capture.diff.shadow.trace_run import TraceRun
 from nbkit.capture.raw.recording import Recording
 from nbkit.capture.recorder.observer import Frames, Meta, Observer
@@ -28,11 +28,13 @@ from nbkit.capture.replay.reference import Function, Reference
 from nbkit.capture.scope.filters import PhaseFilters, selection_of, with_filters
 from nbkit.capture.scope.module_scope import ModuleScope
 from nbkit.capture.step.module_calls import ModuleCalls
+from nbkit.errors import OptionError
 from nbkit.findings.differences import difference_findings, precision_findings
 from nbkit.findings.finding import line_texts, with_findings
 from nbkit.numerics.noise_ratio import HARMLESS, THRESHOLD
 from nbkit.numerics.tolerances import Tolerances
 from nbkit.patterns import Patterns
+from nbkit.trace.storage import META
 from nbkit.trace.trace import Trace
 
 
@@ -205,3 +207,14 @@ class DiffObserver(Observer):
 
 
 OBSERVERS: dict[str, type[DiffObserver | ModuleDiffObserver]] = {"op": DiffObserver, "module": ModuleDiffObserver}
+
+
+def other_run(against: str | Path | Trace) -> ShadowRun | TraceRun:
+    """The run that `against` names. Raises OptionError, or TraceError for a trace that cannot be read."""
+    if isinstance(against, Trace):
+        return TraceRun(against, str(against.meta.get("name") or "the trace"))
+    if not isinstance(against, str | Path):
+        raise OptionError(f"against={against!r} is neither a trace nor text; give a device such as 'cpu:float64'.")
+    if isinstance(against, Path) or (Path(against) / META).is_file():
+        return TraceRun(Trace.load(against), str(against))
+    return ShadowRun(target(against))

@@ -1,16 +1,19 @@
 """Saves the inputs, outputs and surroundings of chosen calls of a step in a folder (opcapture)."""
 
+import json
 from math import inf
 from pathlib import Path
 from typing import Unpack
 
-from nbkit.capture.calls.flagged import flagged_calls, ran_under_a_mode
+import pandas as pd
+
 from nbkit.capture.calls.parameters import Parameters, checked_parameters
 from nbkit.capture.operators.capturing import MAX_BYTES, Capturing
 from nbkit.capture.recorder.recorder import Recorder
 from nbkit.capture.scope.filters import CallFilters, with_filters
 from nbkit.errors import OptionError
-from nbkit.trace.checks import is_number
+from nbkit.numerics.noise_ratio import HARMLESS
+from nbkit.trace.checks import checked_trace, is_number
 from nbkit.trace.trace import Trace
 
 
@@ -70,3 +73,28 @@ class opcapture(Recorder):  # noqa: N801  a context manager is named like the fu
         checked_parameters(parameters)
         capturing.parameters = parameters
         super().__init__(capturing, name=name)
+
+
+def flagged_calls(trace: Trace) -> frozenset[tuple[str, int]]:
+    """Returns (op, number of its call in the step) of each op with a mismatch or a finding. Raises OptionError."""
+    frames = checked_trace(trace, "only").frames
+    if "diffs" not in frames and "findings" not in frames:
+        raise OptionError("only= takes a trace of opdiff or opcheck, and this one has neither diffs nor findings.")
+    if trace.meta.get("filtered_ops"):
+        raise OptionError(
+            "only= needs to count the calls of each op, and its trace was recorded with filters; record it without."
+        )
+    flagged: set[int] = set()
+    if "diffs" in frames:
+        flagged |= set(frames["diffs"].loc[~frames["diffs"]["status"].isin(HARMLESS), "op_id"])
+    if "findings" in frames:
+        flagged |= {op_id for text in frames["findings"]["evidence"] for op_id in json.loads(text).get("op_ids", ())}
+    ops = frames["ops"]
+    aten = ops[ops["level"] == "aten"]
+    numbers = pd.Series(aten.groupby("op", sort=False).cumcount().to_numpy(), index=aten["op_id"])
+    return frozenset((aten["op"].loc[op_id], int(numbers[op_id])) for op_id in flagged if op_id in numbers.index)
+
+
+def ran_under_a_mode(trace: Trace) -> bool:
+    """Returns whether a step was recorded under a dispatch mode: there autograd adds gradients by other calls."""
+    return "diffs" in trace.frames or trace.meta.get("recorder") == "python"

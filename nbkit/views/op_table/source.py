@@ -11,19 +11,40 @@ from nbkit.analysis.cost.op_totals import has_costs
 from nbkit.analysis.query.encoded import Columns, Floats
 from nbkit.analysis.query.matches import Ids
 from nbkit.analysis.query.module_tree import module_tree
-from nbkit.analysis.query.op_table import encode
+from nbkit.analysis.query.op_table import OUTPUT, SOURCE_TEXT, encode
 from nbkit.findings.finding import line_texts
 from nbkit.schema import MODULES, TENSORS
 from nbkit.timeline.nesting import depths
 from nbkit.trace.trace import Trace
-from nbkit.views.op_table.cost_columns import BAR, cost_fields, cost_numbers, cost_overview, cost_phases, with_costs
+from nbkit.views.op_table.cost_columns import (
+    BAR,
+    SHOWN,
+    TIMES,
+    cost_fields,
+    cost_numbers,
+    cost_overview,
+    cost_phases,
+    with_costs,
+)
 from nbkit.views.op_table.detail import detail
-from nbkit.views.op_table.rows import shown_columns
-from nbkit.views.op_table.time_columns import time_fields, with_times
+from nbkit.views.op_table.time_columns import IQR_US, MIN_US, SHARE, SLOW, time_fields, with_times
 from nbkit.views.summary.facts import facts
 from nbkit.views.summary.names import shown
 from nbkit.views.tables.raw import with_short_sources
 from nbkit.views.tables.source import Answer, Message, TableSource
+
+ORDER = (
+    "op_id", "op", "level", "self_time_us", SHARE, IQR_US, MIN_US, SLOW, "self_device_time_us", "model",
+    "module", "phase", "status", OUTPUT, "input_shapes", "own_source", "source", SOURCE_TEXT, "total_time_us",
+    "total_device_time_us", "start_us", "flops", "size_bytes", "group", "step", "device", "stream", "thread",
+)  # fmt: skip
+SHOWN_IF_VARIED = ("model", "flops", "step", "device", "stream", "thread")
+SHOWN_IF_KNOWN = (
+    OUTPUT, "status", "own_source", "source", SOURCE_TEXT, "input_shapes", "self_device_time_us",
+    "total_device_time_us", "size_bytes", "group", "predicted_us", SHARE, IQR_US, MIN_US, SLOW,
+)  # fmt: skip
+# The names of two levels tell them apart: torch.add is an API call, aten.add.Tensor is not.
+MANY_LEVELS = 3
 
 
 class OpSource(TableSource):
@@ -109,3 +130,32 @@ class OpSource(TableSource):
         answer = detail(self.trace, op_id)
         more = (cost_fields if self.is_cost else time_fields)(self.columns, op_id)
         return {**answer, "fields": answer["fields"] | more}
+
+
+def shown_columns(ops: Columns) -> list[str]:
+    """Returns the columns to show, in order, without those that are equal or unknown for all ops."""
+    order = [name for name in ORDER if name not in (*TIMES, "flops", *SHOWN)] if BAR in ops.numbers else [*ORDER]
+    if BAR in ops.numbers:
+        order[order.index("level") + 1 : 1 + order.index("level")] = SHOWN
+    return [name for name in order if _is_worth_showing(ops, name)]
+
+
+def _is_worth_showing(ops: Columns, column: str) -> bool:
+    if column == "level":
+        return len(ops.texts[column].values) >= MANY_LEVELS
+    if column in SHOWN_IF_KNOWN:
+        return _is_known(ops, column)
+    return column not in SHOWN_IF_VARIED or _is_varied(ops, column)
+
+
+def _is_known(ops: Columns, column: str) -> bool:
+    if column in ops.texts:
+        return len(ops.texts[column].values) > 0
+    return column in ops.numbers and not np.isnan(ops.numbers[column]).all()
+
+
+def _is_varied(ops: Columns, column: str) -> bool:
+    if column in ops.texts:
+        return len(ops.texts[column].values) > 1
+    values = ops.numbers[column]
+    return len(values) > 0 and bool((values != values[0]).any() and not np.isnan(values).all())

@@ -1,6 +1,11 @@
 """opreport writes one HTML file of any traces, which opens offline and leaves the machine as it is."""
 
-from collections.abc import Sequence
+import base64
+import hashlib
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from html import escape
 from os import PathLike
 from pathlib import Path
 
@@ -12,9 +17,26 @@ from nbkit.trace.checks import checked_trace
 from nbkit.trace.storage import traces_in
 from nbkit.trace.trace import Trace
 from nbkit.views.panels.panel import Contents
+from nbkit.views.report.chapter import Chapter, chapters
+from nbkit.views.report.front.first_screen import first_screen, worst_findings
+from nbkit.views.report.front.steps import RecordedStep, recorded_steps, titles
 from nbkit.views.report.leaving import leaving
-from nbkit.views.report.page import report_page
+from nbkit.views.report.section import trace_section
+from nbkit.views.static_html.style import STYLE
 from nbkit.views.static_html.view import view_of
+from nbkit.views.summary.names import shown
+
+# The page's own policy forbids whatever an escape might have missed: no load, and no script but that with its hash.
+POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
+_ENDS_SCRIPT = re.compile(r"<(?=/script|!--)", re.IGNORECASE)
+STATIC = Path(__file__).parents[1] / "static"
+# For a reader who has never seen nbkit.
+FOOTER = (
+    "<footer><p>Made by nbkit, which records PyTorch steps in notebooks and scripts. Self time is the time of an op or "
+    "module without the calls inside it. A noise ratio is the error of a result over what rounding may do to it: about "
+    "1 is usual, above the threshold it is a mismatch. Phases are forward, backward, optimizer, and other for what is "
+    "none of these.</p></footer>"
+)
 
 
 def opreport(
@@ -88,3 +110,55 @@ def _check_base(base: Trace, traces: Sequence[Trace]) -> None:
 def _check_recorded(trace: Trace, name: str, frame: str) -> None:
     if frame not in checked_trace(trace, name).frames:
         raise OptionError(f"{trace!r} has no {frame} to report; is it still being recorded?")
+
+
+def report_page(
+    traces: Sequence[Contents], title: str | None = None, draws: Callable[[int], None] = lambda number: None
+) -> str:
+    """Returns the page as text, the same for the same traces; `draws` is told each chapter, from 0 on, as it begins."""
+    parts = chapters(traces)
+    is_several = len(parts) > 1
+    steps = recorded_steps(parts)
+    on_top = {id(entry) for step in steps for _, entry in worst_findings(step)}
+    sections = []
+    for number, chapter in enumerate(parts):
+        draws(number)
+        sections.append(trace_section(chapter, on_top, has_heading=is_several))
+    css = (STATIC / "report.css").read_text(encoding="utf-8")
+    script = (STATIC / "report.js").read_text(encoding="utf-8")
+    body = f"<main>{first_screen(steps, parts)}{''.join(sections)}</main>{FOOTER}"
+    return document(shown(title or _title(steps, parts)), Body(body, f"{STYLE}{css}", script))
+
+
+def _title(steps: Sequence[RecordedStep], parts: Sequence[Chapter]) -> str:
+    """Returns the title of the only step, by its model; else how many steps, or traces that are none, there are."""
+    if len(steps) == 1 and (steps[0].models or steps[0].name or len(parts) > 1):
+        return titles(steps)[0]
+    return parts[0].title if len(parts) == 1 else f"Report of {units.counted(len(steps), 'recording')}"
+
+
+@dataclass(frozen=True)
+class Body:
+    """What is between title and end of a page: HTML, and its styles and script, if it has them."""
+
+    html: str
+    style: str = ""
+    script: str = ""
+
+
+def document(title: str, body: Body) -> str:
+    """Returns the page as text; the same for the same title and body."""
+    policy, script = POLICY, ""
+    if body.script:
+        # The parser makes \n of every line end before the browser hashes the script, and must not see its end early.
+        source = _ENDS_SCRIPT.sub(r"\\x3c", re.sub(r"\r\n?", "\n", body.script))
+        digest = base64.b64encode(hashlib.sha256(source.encode()).digest()).decode("ascii")
+        policy = f"{POLICY}; script-src 'sha256-{digest}'"
+        script = f'<script type="module">{source}</script>'
+    title = escape(title)
+    return (
+        f'<!doctype html><html lang="en"><head><meta charset="utf-8">'
+        f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
+        f'<meta name="viewport" content="width=device-width, initial-scale=1"><title>{title}</title>'
+        f"<style>{body.style}</style></head><body><h1>{title}</h1>{body.html}{script}</body></html>\n"
+    )

@@ -16,18 +16,14 @@ from nbkit.analysis.query.matches import Ids, Query
 from nbkit.analysis.query.profile import profiles
 from nbkit.errors import OptionError
 from nbkit.trace.trace import Trace
-from nbkit.views.tables.pages import (
-    FILE_BYTES,
-    FILE_ROWS,
-    PAGE_BYTES,
-    PAGE_MODULES,
-    PAGE_ROWS,
-    page_of,
-    page_rows,
-    within_bytes,
-)
-from nbkit.views.tables.raw import CELL_CHARACTERS, raw
+from nbkit.views.tables.raw import CELL_CHARACTERS, raw, raw_column
 
+PAGE_BYTES = 48_000
+PAGE_ROWS = 120
+PAGE_MODULES = 400
+# Of a page for a file, of which nothing is shown meanwhile.
+FILE_BYTES = 1_000_000
+FILE_ROWS = 5_000
 TREE_COLUMNS = ("model", "module", "type", "depth", "has_children", "ops_below", "self_time_below_us")
 Answer = dict[str, Any]
 Message = Mapping[str, Any]
@@ -223,3 +219,36 @@ def _without_open(text: str) -> str:
 def largest(values: Floats) -> float:
     """Returns the largest finite value; 0 if there is none above."""
     return float(np.max(values, where=np.isfinite(values), initial=0.0))
+
+
+def page_of(message: Mapping[str, Any], most: int = PAGE_ROWS) -> slice:
+    """Returns the positions that a message asks for, no more than fit a page."""
+    offset = max(int(message.get("offset", 0)), 0)
+    return slice(offset, offset + min(int(message.get("limit", most)), most))
+
+
+def page_rows(columns: Columns, depth: Ids, listing: Listing, ids: Ids) -> list[list[Any]]:
+    """Returns for each listed row its number (below 0 for a group), how deep it is nested, and its cells."""
+    inside, groups = ids[ids >= 0], listing.groups
+    depths = depth[inside] if groups is None else np.ones(len(inside), np.int64)
+    rows = iter(_rows(columns, inside, inside, depths, listing))
+    if groups is None:
+        return list(rows)
+    heads = ids[ids < 0]
+    places = groups.places(-1 - heads)
+    grouped = iter(_rows(groups.columns, places, heads, np.zeros(len(heads), np.int64), listing))
+    return [next(grouped) if number < 0 else next(rows) for number in ids.tolist()]
+
+
+def _rows(columns: Columns, places: Ids, numbers: Ids, depths: Ids, listing: Listing) -> list[list[Any]]:
+    """Returns rows with null where they do not have a column: a single row has no median."""
+    has = {*columns.texts, *columns.numbers}
+    none = [None] * len(places)
+    cells = [raw_column(columns, places, name) if name in has else none for name in listing.names]
+    return [list(row) for row in zip(numbers.tolist(), depths.tolist(), *cells, strict=True)]
+
+
+def within_bytes(page: list[list[Any]], limit_bytes: int = PAGE_BYTES) -> list[list[Any]]:
+    """Returns the first rows whose JSON stays under the limit, at least one: the front end asks for the rest."""
+    sizes = np.cumsum([len(json.dumps(row, ensure_ascii=False).encode()) + 1 for row in page], dtype=np.int64)
+    return page[: max(int(np.searchsorted(sizes, limit_bytes, side="right")), 1)]

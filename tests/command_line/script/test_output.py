@@ -4,7 +4,7 @@ import io
 
 import pytest
 
-from nbkit.command_line.script.output import Output
+from nbkit.command_line.run import Output
 from nbkit.command_line.terminal import Narrator
 from nbkit.progress import SWITCH
 from tests.support.fakes import fake_trace

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from nbkit.trace.trace import Trace
-from nbkit.views.diff_table.report_data import diff_data
+from nbkit.views.diff_table.panel import diff_data
 from nbkit.views.diff_table.source import DiffSource
 from nbkit.views.panels.rounded import rounded
 from tests.support.diff_frames import make_diffs, ops_of, with_step_columns

@@ -12,7 +12,7 @@ from nbkit.trace.trace import Trace
 from nbkit.views.op_table.report_data import all_modules, op_data
 from nbkit.views.op_table.source import OpSource
 from nbkit.views.panels.rounded import rounded
-from nbkit.views.tables.pages import PAGE_MODULES
+from nbkit.views.tables.source import PAGE_MODULES
 from tests.support.fakes import fake_trace, make_ops, make_trace, repeated_trace, small_trace, timed_trace
 from tests.views.report.both_sides import as_sent, in_the_page
 from tests.views.report.questions import comparable, questions, rows, times

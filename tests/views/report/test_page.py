@@ -5,7 +5,7 @@ import hashlib
 import re
 
 from nbkit.views.panels.panel import Contents
-from nbkit.views.report.page import STATIC, report_page
+from nbkit.views.report.opreport import STATIC, report_page
 from nbkit.views.static_html.style import STYLE
 from tests.support.diff_traces import faulty_trace
 from tests.support.fakes import fake_trace, make_ops, make_trace, small_trace, timed_trace

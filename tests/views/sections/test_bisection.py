@@ -3,7 +3,7 @@
 import torch
 
 import nbkit
-from nbkit.views.sections.bisection import bisection_sections
+from nbkit.verbs.operators.opbisect import bisection_sections
 from tests.support.fakes import small_trace
 
 

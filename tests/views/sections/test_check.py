@@ -3,7 +3,7 @@
 import torch
 
 import nbkit
-from nbkit.views.sections.check import check_sections
+from nbkit.verbs.opcheck import check_sections
 from nbkit.views.static_html.static_table import static_table
 from nbkit.views.static_html.view import view_of
 

@@ -5,7 +5,7 @@ import torch
 import nbkit
 from nbkit.schema import STABILITY
 from nbkit.trace.trace import Trace
-from nbkit.views.sections.stability import stability_sections
+from nbkit.verbs.operators.opstable import stability_sections
 from tests.support.fakes import small_trace
 
 PLACE = {"module": None, "phase": "forward", "source": None, "call": 0}

@@ -1,6 +1,6 @@
 """The frame of a page."""
 
-from nbkit.views.static_html.document import Body, document
+from nbkit.views.report.opreport import Body, document
 
 
 def test_without_a_script_none_may_run() -> None:

@@ -6,7 +6,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from nbkit.capture.diff.patterns import describe
+from nbkit.capture.diff import judge
 from nbkit.numerics.difference_patterns import pattern_text
 from tests.capture.diff.planted import compared, only, with_fault, wrong
 
@@ -195,7 +195,7 @@ def test_rows_of_several_eps_are_not_told_as_one():
 
 
 def test_of_large_results_factors_and_constants_are_told(monkeypatch):
-    monkeypatch.setattr(describe, "LARGEST", 100)
+    monkeypatch.setattr(judge, "LARGEST", 100)
     changes = {"scaled": lambda out: out * 1.25, "offset": lambda out: out - 0.5, "zero": torch.zeros_like}
     assert {name: row_of(change)["pattern"] for name, change in changes.items()} == {name: name for name in changes}
 

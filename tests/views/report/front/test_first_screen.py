@@ -13,7 +13,7 @@ from nbkit.views.panels.panel import Contents
 from nbkit.views.report.chapter import chapters
 from nbkit.views.report.front.first_screen import MOST_FINDINGS, first_screen, worst_findings
 from nbkit.views.report.front.steps import recorded_steps
-from nbkit.views.report.page import report_page
+from nbkit.views.report.opreport import report_page
 from tests.support.fakes import small_trace, timed_trace
 
 
