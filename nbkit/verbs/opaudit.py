@@ -1,8 +1,6 @@
 """opaudit finds what is wrong in a training step. Its trace is shown as the op table below the brief."""
 
-from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 from nbkit.verbs.verb import Recorder, Verb
 from nbkit.views.ops_view import OPS_VIEW, op_charts
@@ -10,20 +8,13 @@ from nbkit.views.plots.picture.static import static_pictures
 from nbkit.views.plots.training.gradients import gradients_picture
 from nbkit.views.plots.training.steps import steps_picture
 
-
-def _function() -> Callable[..., Any]:
-    from nbkit.capture.audit.opaudit import opaudit
-
-    return opaudit
-
-
 OPAUDIT = Verb(
     "opaudit",
     view=replace(
         OPS_VIEW, charts=lambda trace: [*static_pictures(trace, steps_picture, gradients_picture), *op_charts(trace)]
     ),
     recorder=Recorder(
-        function=_function,
+        home="nbkit.capture.audit.opaudit:opaudit",
         summary="find what is wrong in a training step",
         description="Find what is wrong in the training step of this cell: gradients, updates and modes of all "
         "parameters.",

@@ -1,8 +1,5 @@
 """opcheck finds where values go wrong first. Its trace is shown with the findings above what optrace shows."""
 
-from collections.abc import Callable
-from typing import Any
-
 from nbkit.analysis.values.producers import producers
 from nbkit.schema import FINDINGS
 from nbkit.trace.trace import Trace
@@ -24,17 +21,11 @@ def check_sections(trace: Trace, count: int) -> list[Section]:
     return [Section("Where the inputs of the first finding came from", ORIGIN, rows)] if rows else []
 
 
-def _function() -> Callable[..., Any]:
-    from nbkit.capture.check.opcheck import opcheck
-
-    return opcheck
-
-
 OPCHECK = Verb(
     "opcheck",
     view=led_by(check_sections),
     recorder=Recorder(
-        function=_function,
+        home="nbkit.capture.check.opcheck:opcheck",
         summary="find where NaN, Inf and lost precision begin",
         description="Find where NaN, Inf and lost precision begin in this cell: forward, backward and optimizer.",
         notes="The findings come first.",

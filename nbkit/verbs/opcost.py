@@ -1,6 +1,5 @@
 """opcost says what a step costs before it runs. Its trace shows that above what optrace shows."""
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -14,12 +13,6 @@ from nbkit.views.plots.cost_pictures import cost_pictures, memory_picture
 from nbkit.views.sections.cost import cost_sections, costliest_calls
 from nbkit.views.statements.cost import cost_statements
 from nbkit.views.static_html.view import no_outcome
-
-
-def _function() -> Callable[..., Any]:
-    from nbkit.capture.cost.opcost import opcost
-
-    return opcost
 
 
 def _charts(trace: Trace) -> list[Any]:
@@ -42,7 +35,7 @@ OPCOST = Verb(
         statements=cost_statements,
     ),
     recorder=Recorder(
-        function=_function,
+        home="nbkit.capture.cost.opcost:opcost",
         summary="count FLOPs and memory of a step without running it",
         description="Count what this cell would cost, without running it: FLOPs and bytes of each op, memory over "
         "time, what is saved for the backward pass. The cell runs on shapes alone.",

@@ -1,13 +1,12 @@
 """opdiff runs every op again on a reference. Its trace is shown with the verdicts above what optrace shows."""
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 from nbkit.numerics.noise_ratio import THRESHOLD
 from nbkit.trace.trace import Trace
 from nbkit.verbs.options.generated import Option
-from nbkit.verbs.verb import ABOUT_PATTERNS, Recorder, Verb, why_empty
+from nbkit.verbs.verb import ABOUT_PATTERNS, Recorder, Verb, nothing_in
 from nbkit.views.diff_table.panel import diff_panel
 from nbkit.views.op_table.panel import op_panel
 from nbkit.views.ops_view import OPS_VIEW, op_charts
@@ -17,18 +16,7 @@ from nbkit.views.plots.errors import errors_picture
 from nbkit.views.plots.picture.static import static_pictures
 from nbkit.views.sections.diff import diff_sections, verdict_sections
 from nbkit.views.sections.section import Section, op_sections
-
-
-def _function() -> Callable[..., Any]:
-    from nbkit.capture.diff.opdiff import opdiff
-
-    return opdiff
-
-
-def _widget(trace: Trace) -> Any:
-    from nbkit.views.widgets import differences_and_ops
-
-    return differences_and_ops(trace)
+from nbkit.views.static_html.view import widget_named
 
 
 def _sections(trace: Trace, count: int) -> list[Section]:
@@ -44,26 +32,18 @@ def _panels(contents: Contents) -> list[Panel]:
     return [*differences, op_panel(contents)]
 
 
-def _nothing(trace: Trace) -> str | None:
-    if len(trace.diffs):
-        return None
-    if len(trace.ops) or trace.meta.get("filtered_ops"):
-        return "No op was compared: the filters, phases or the kind of the ops left none; see trace.meta['skipped']."
-    return why_empty(trace)
-
-
 OPDIFF = Verb(
     "opdiff",
     view=replace(
         OPS_VIEW,
-        widget=_widget,
+        widget=widget_named("differences_and_ops"),
         sections=_sections,
         charts=_charts,
         outcome=verdict_sections,
         panels=_panels,
     ),
     recorder=Recorder(
-        function=_function,
+        home="nbkit.capture.diff.opdiff:opdiff",
         summary="run every op again on a reference, judge what differs",
         description="Run every op of this cell again on a reference from the same inputs, forward and backward, and "
         "judge what differs.",
@@ -83,6 +63,9 @@ OPDIFF = Verb(
                 "device, or the folder of a trace with value statistics"
             ),
         },
-        nothing=_nothing,
+        nothing=nothing_in(
+            "diffs",
+            why="No op was compared: the filters, phases or the kind of the ops left none; see trace.meta['skipped'].",
+        ),
     ),
 )

@@ -1,6 +1,5 @@
 """opdoctor finds all that is wrong with a step. Its trace is shown as the brief, the flame graph and the op table."""
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -11,18 +10,7 @@ from nbkit.views.flamegraph.svg import flame_svg
 from nbkit.views.op_table.panel import op_panel
 from nbkit.views.ops_view import OPS_VIEW, op_charts
 from nbkit.views.plots import draw_memory
-
-
-def _function() -> Callable[..., Any]:
-    from nbkit.capture.doctor.opdoctor import opdoctor
-
-    return opdoctor
-
-
-def _widget(trace: Trace) -> Any:
-    from nbkit.views.widgets import flame_and_ops
-
-    return flame_and_ops(trace)
+from nbkit.views.static_html.view import widget_named
 
 
 def _charts(trace: Trace) -> list[Any]:
@@ -33,13 +21,13 @@ OPDOCTOR = Verb(
     "opdoctor",
     view=replace(
         OPS_VIEW,
-        widget=_widget,
+        widget=widget_named("flame_and_ops"),
         charts=_charts,
         picture=flame_svg,
         panels=lambda contents: [flame_panel(contents), op_panel(contents)],
     ),
     recorder=Recorder(
-        function=_function,
+        home="nbkit.capture.doctor.opdoctor:opdoctor",
         summary="find what is wrong with a step: values, training, time and memory",
         description="Find what is wrong with the step of this cell: what opcheck, opaudit and optime find, in one "
         "list, the causes first, with the step's time and its peak of memory.",

@@ -29,7 +29,7 @@ from nbkit.views.report.opreport import opreport
 from nbkit.views.sections.graph.correspondence import correspondence_sections
 from nbkit.views.sections.graph.graph import graph_sections, graph_totals, skipped_sections
 from nbkit.views.statements.graph import graph_statements
-from nbkit.views.static_html.view import View
+from nbkit.views.static_html.view import View, widget_named
 
 
 def opgraph(source: Any, *, against: Any = None, graph: str | None = None, name: str | None = None) -> Trace:
@@ -129,19 +129,13 @@ def _notes(side: Trace) -> list[str]:
     ]
 
 
-def _widget(trace: Trace) -> Any:
-    from nbkit.views.widgets import graph_and_ops
-
-    return graph_and_ops(trace)
-
-
 def _panels(contents: Contents) -> list[Panel]:
     ops = [op_panel(contents)] if len(contents.trace.frames.get("ops", ())) else []
     return [graph_panel(contents), *ops]
 
 
 VIEW = View(
-    widget=_widget,
+    widget=widget_named("graph_and_ops"),
     sections=lambda trace, count: [*correspondence_sections(trace, count), *graph_sections(trace, count)],
     charts=lambda trace: [draw_metrics(trace)] if len(trace.frames.get("metrics", ())) else [],
     calls=lambda trace, count: "",

@@ -1,6 +1,5 @@
 """optime times every op of a step. Its trace is shown as the flame graph and the op table, linked, and tables."""
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -16,18 +15,7 @@ from nbkit.views.plots.picture.static import static_pictures
 from nbkit.views.plots.repeats import repeats_picture
 from nbkit.views.plots.roofline import roofline_picture
 from nbkit.views.sections.time import time_sections
-
-
-def _function() -> Callable[..., Any]:
-    from nbkit.capture.profiler.optime import optime
-
-    return optime
-
-
-def _widget(trace: Trace) -> Any:
-    from nbkit.views.widgets import flame_and_ops
-
-    return flame_and_ops(trace)
+from nbkit.views.static_html.view import widget_named
 
 
 def _charts(trace: Trace) -> list[Any]:
@@ -50,7 +38,7 @@ OPTIME = Verb(
     "optime",
     view=replace(
         OPS_VIEW,
-        widget=_widget,
+        widget=widget_named("flame_and_ops"),
         sections=time_sections,
         charts=_charts,
         picture=flame_svg,
@@ -59,7 +47,7 @@ OPTIME = Verb(
         totals=time_sections,
     ),
     recorder=Recorder(
-        function=_function,
+        home="nbkit.capture.profiler.optime:optime",
         summary="time every op on the profiler's clock",
         description="Where the time and memory of this cell go: modules, ops, autograd nodes and, on a device, "
         "kernels, on one timeline.",

@@ -1,18 +1,9 @@
 """optrace records every op of a step. Its trace is shown as the op table and tables of where the self time went."""
 
-from collections.abc import Callable
-from typing import Any
-
 from nbkit.trace.trace import Trace
 from nbkit.verbs.options.generated import Option
 from nbkit.verbs.verb import ABOUT_PATTERNS, Recorder, Verb, why_empty
 from nbkit.views.ops_view import OPS_VIEW
-
-
-def _function() -> Callable[..., Any]:
-    from nbkit.capture.optrace import optrace
-
-    return optrace
 
 
 def _nothing(trace: Trace) -> str | None:
@@ -25,7 +16,7 @@ OPTRACE = Verb(
     "optrace",
     view=OPS_VIEW,
     recorder=Recorder(
-        function=_function,
+        home="nbkit.capture.optrace:optrace",
         summary="record every op of the step",
         description="Record every op of this cell: API calls and the aten ops below them, forward, backward and "
         "optimizer.",

@@ -4,6 +4,7 @@ from argparse import Namespace
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any
 
 from nbkit.errors import nbkit_failed, please_report
@@ -47,18 +48,29 @@ def why_empty(trace: Trace) -> str | None:
     return "No op ran in the thread of this cell, so the trace is empty."
 
 
+def nothing_in(*frames: str, why: str) -> Callable[[Trace], str | None]:
+    """Returns what says why a trace has no row in any of these frames: `why` where ops ran, else why_empty()."""
+
+    def nothing(trace: Trace) -> str | None:
+        if any(len(trace.frames.get(name, ())) for name in frames):
+            return None
+        return why if len(trace.ops) or trace.meta.get("filtered_ops") else why_empty(trace)
+
+    return nothing
+
+
 @dataclass(frozen=True)
 class Recorder:
     """How a verb records: as a cell magic, and in `python -m nbkit run`.
 
-    `function` imports the context manager, whose parameters are the options; it raises NbkitError on a value that it
-    cannot use. Parameters in `only_in_code` take what no text can name; those in `traces` a trace, which a notebook has
-    under a name, and all have in a folder. A verb that `is_repeated` times several runs of
-    one step in one trace: it takes `warmup` and `repeats`, and has rounds(), begin_run() and end_run(). `nothing` says
-    in one sentence why the trace of a cell holds nothing to show, null where it does.
+    `home` is the module and the name of the context manager, whose parameters are the options; it raises NbkitError on
+    a value that it cannot use. Parameters in `only_in_code` take what no text can name; those in `traces` a trace,
+    which a notebook has under a name, and all have in a folder. A verb that `is_repeated` times several runs of one
+    step in one trace: it takes `warmup` and `repeats`, and has rounds(), begin_run() and end_run(). `nothing` says in
+    one sentence why the trace of a cell holds nothing to show, null where it does.
     """
 
-    function: Callable[[], Callable[..., AbstractContextManager[Trace]]]
+    home: str
     summary: str
     description: str
     notes: str = ""
@@ -67,6 +79,11 @@ class Recorder:
     traces: Sequence[str] = ()
     nothing: Callable[[Trace], str | None] = why_empty
     is_repeated: bool = False
+
+    def function(self) -> Callable[..., AbstractContextManager[Trace]]:
+        """Imports the context manager, where it is needed first."""
+        found: Callable[..., AbstractContextManager[Trace]] = resolve_name(self.home)
+        return found
 
     def add_options(self, holder: OptionHolder) -> None:
         """Give a parser the verb's own options."""

@@ -1,7 +1,6 @@
 """ALIGNMENT_VIEW is the view of traces of two executions side by side."""
 
 from dataclasses import replace
-from typing import Any
 
 from nbkit.schema import ALIGNMENT
 from nbkit.trace.trace import Trace
@@ -16,7 +15,7 @@ from nbkit.views.sections.alignment import alignment_sections
 from nbkit.views.sections.section import Column, Section
 from nbkit.views.sections.writers import to_html
 from nbkit.views.statements.alignment import alignment_statements
-from nbkit.views.static_html.view import View
+from nbkit.views.static_html.view import View, widget_named
 
 ROWS = 200
 
@@ -56,15 +55,8 @@ def pairs_section(trace: Trace, count: int) -> Section:
     return Section("Side by side", kinds, values, caption)
 
 
-def _widget(trace: Trace) -> Any:
-    # anywidget takes a third of a second to import, and only a notebook needs it.
-    from nbkit.views.widgets import alignment_and_graphs
-
-    return alignment_and_graphs(trace)
-
-
 ALIGNMENT_VIEW = View(
-    widget=_widget,
+    widget=widget_named("alignment_and_graphs"),
     sections=alignment_sections,
     charts=lambda trace: static_pictures(trace, errors_picture),
     calls=pairs_html,

@@ -9,19 +9,12 @@ from nbkit.views.op_table.calls import first_calls_table
 from nbkit.views.op_table.panel import op_panel
 from nbkit.views.plots import draw_modules, draw_ops
 from nbkit.views.sections.section import Section, op_sections
-from nbkit.views.static_html.view import View, no_picture
+from nbkit.views.static_html.view import View, no_picture, widget_named
 
 
 def op_charts(trace: Trace) -> list[Any]:
     """Returns the charts of self time by op and by module."""
     return [draw_ops(trace), draw_modules(trace)]
-
-
-def _op_table(trace: Trace) -> Any:
-    # anywidget takes a third of a second to import, and only a notebook needs it.
-    from nbkit.views.widgets import ops_alone
-
-    return ops_alone(trace)
 
 
 def led_by(first: Callable[[Trace, int], list[Section]], picture: Callable[[Trace], str] = no_picture) -> View:
@@ -39,7 +32,7 @@ def led_by(first: Callable[[Trace, int], list[Section]], picture: Callable[[Trac
 
 
 OPS_VIEW = View(
-    widget=_op_table,
+    widget=widget_named("ops_alone"),
     sections=op_sections,
     charts=op_charts,
     calls=first_calls_table,

@@ -1,26 +1,16 @@
 """opcapture saves chosen calls of a step in a folder. Its trace is shown as optrace's, with what was saved above."""
 
-from collections.abc import Callable
-from typing import Any
-
 from nbkit.verbs.options.generated import Option
 from nbkit.verbs.options.parser import absolute_path
 from nbkit.verbs.verb import ABOUT_PATTERNS, PROGRAM, Recorder, Verb
 from nbkit.views.ops_view import led_by
 from nbkit.views.sections.replay import capture_sections
 
-
-def _function() -> Callable[..., Any]:
-    from nbkit.capture.operators.capture import opcapture
-
-    return opcapture
-
-
 OPCAPTURE = Verb(
     "opcapture",
     view=led_by(capture_sections),
     recorder=Recorder(
-        function=_function,
+        home="nbkit.capture.operators.capture:opcapture",
         summary="save the inputs and results of ops, to run them again",
         description="Save chosen calls of this cell with their inputs and results, to run them again: forward, "
         "backward and optimizer.",
