@@ -45,3 +45,12 @@ def checked_op_id(trace: Trace, op_id: object) -> int:
         known = f"its ops are 0 to {count - 1}" if count else "it has no ops"
         raise OptionError(f"op_id={op_id!r} is not in the trace; {known}.")
     return number
+
+
+def check_step(step: object) -> None:
+    """Raises OptionError for what run() cannot call."""
+    if not callable(step):
+        raise OptionError(
+            f"run() calls the step itself, and this is a {type(step).__name__}; give it a function, such as "
+            f"run(lambda: model(ids))."
+        )

@@ -9,6 +9,7 @@ from nbkit.capture.cost.observer import CostObserver
 from nbkit.capture.recorder.recorder import Recorder
 from nbkit.devices.device import Device
 from nbkit.errors import OptionError, nearest
+from nbkit.trace.checks import check_step
 from nbkit.trace.trace import Trace
 
 
@@ -52,11 +53,7 @@ class opcost(Recorder):  # noqa: N801  a context manager is named like the funct
 
     def run(self, step: Callable[[], object]) -> Trace:
         """Returns the trace of `step()`. Raises OptionError for what cannot be called."""
-        if not callable(step):
-            raise OptionError(
-                f"run() calls the step itself, and this is a {type(step).__name__}; give it a function, such as "
-                f"run(lambda: model(ids))."
-            )
+        check_step(step)
         with self as trace:
             step()
         return trace

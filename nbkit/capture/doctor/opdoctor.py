@@ -15,6 +15,7 @@ from nbkit.capture.profiler.optime import optime
 from nbkit.capture.raw.running import check_nesting
 from nbkit.capture.recorder.recorder import Recorder
 from nbkit.errors import OptionError
+from nbkit.trace.checks import check_step
 from nbkit.trace.trace import Trace
 
 
@@ -73,11 +74,7 @@ class opdoctor:  # noqa: N801  a context manager is named like the function it s
 
         Raises OptionError for what cannot be called.
         """
-        if not callable(function):
-            raise OptionError(
-                f"run() calls the step itself, and this is a {type(function).__name__}; give it a function, such as "
-                f"run(lambda: model(ids))."
-            )
+        check_step(function)
         with self as trace:
             for _ in self.rounds():
                 function()

@@ -24,7 +24,7 @@ from nbkit.findings.time.rules import time_findings
 from nbkit.progress import Progress
 from nbkit.schema import MODULES, OPS
 from nbkit.timeline.median_times import MOST_DELAYS
-from nbkit.trace.checks import checked_count
+from nbkit.trace.checks import check_step, checked_count
 from nbkit.trace.trace import Trace
 
 
@@ -91,11 +91,7 @@ class optime:  # noqa: N801  a context manager is named like the function it sta
 
         Raises OptionError for what cannot be called.
         """
-        if not callable(function):
-            raise OptionError(
-                f"run() calls the step itself, and this is a {type(function).__name__}; give it a function, such as "
-                f"run(lambda: model(ids))."
-            )
+        check_step(function)
         with self as trace:
             for _ in self.rounds():
                 function()

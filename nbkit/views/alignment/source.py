@@ -8,7 +8,6 @@ import pandas as pd
 
 from nbkit import units
 from nbkit.analysis.query.encoded import Columns, Floats
-from nbkit.analysis.query.matches import Ids
 from nbkit.analysis.query.module_tree import module_tree
 from nbkit.schema import ALIGNMENT, MODULES, OPS
 from nbkit.trace.trace import Trace
@@ -52,10 +51,6 @@ class AlignmentSource(TableSource):
     @cached_property
     def shown_columns(self) -> list[str]:
         return shown_columns(self.columns)
-
-    @cached_property
-    def depth(self) -> Ids:
-        return np.zeros(len(self.columns), np.int64)
 
     @cached_property
     def amounts(self) -> Floats:

@@ -10,7 +10,6 @@ import pandas as pd
 from nbkit import units
 from nbkit.analysis.query.diff_table import encode_diffs, is_wrong
 from nbkit.analysis.query.encoded import Columns, Floats
-from nbkit.analysis.query.matches import Ids
 from nbkit.analysis.query.module_tree import module_tree
 from nbkit.numerics.noise_ratio import HARMLESS
 from nbkit.schema import DIFFS, MODULES
@@ -43,10 +42,6 @@ class DiffSource(TableSource):
     @cached_property
     def shown_columns(self) -> list[str]:
         return shown_columns(self.columns)
-
-    @cached_property
-    def depth(self) -> Ids:
-        return np.zeros(len(self.columns), np.int64)
 
     @cached_property
     def amounts(self) -> Floats:

@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
 import traitlets
 
 from nbkit import units
@@ -21,6 +20,7 @@ class OpTableModel(TableModel):
     """Holds what the op table shows, what is selected in it, and the ops that it is limited to."""
 
     bundle = "op_table"
+    frame = "ops"
     source: OpSource
     selected_op_id = traitlets.Int(None, allow_none=True).tag(sync=True)
     within = traitlets.Instance(dict, allow_none=True).tag(sync=True)
@@ -28,15 +28,6 @@ class OpTableModel(TableModel):
     def __init__(self, trace: Trace) -> None:
         self.version = 0
         super().__init__(OpSource(checked_trace(trace)))
-
-    @property
-    def filtered(self) -> pd.DataFrame:
-        """Returns the ops that the table shows now, filtered and sorted: rows of `trace.ops`, whose index they keep.
-
-        If one table is shown in several places, those of the place that was used last;
-        before any is shown, all ops in call order.
-        """
-        return self.source.trace.ops.iloc[self.source.shown().matched]
 
     def show_within(self, label: str, op_ids: npt.NDArray[np.int64]) -> None:
         """Limit the table to these ops, under a label."""
@@ -53,14 +44,6 @@ class OpTableModel(TableModel):
     def _cleared(self, change: Mapping[str, Any]) -> None:
         if change["new"] is None:
             self.source.limit_to(None)
-
-    @traitlets.validate("selected_op_id")
-    def _known_op(self, proposal: Mapping[str, Any]) -> int | None:
-        op_id: int | None = proposal["value"]
-        n_ops = len(self.source.trace.ops)
-        if op_id is not None and not 0 <= op_id < n_ops:
-            raise traitlets.TraitError(f"There is no op {op_id}; the ids of this trace are 0 to {n_ops - 1}.")
-        return op_id
 
 
 class OpTable(OpTableModel, LiveWidget):

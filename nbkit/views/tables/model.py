@@ -1,7 +1,7 @@
 """TableModel is the base of the tables' models: rows are paged from the kernel, none is in their state."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import pandas as pd
 import traitlets
@@ -17,10 +17,28 @@ class TableModel(WidgetModel):
 
     overview = traitlets.Dict().tag(sync=True)
     source: TableSource
+    frame: ClassVar[str]  # of the trace, whose rows it shows
 
     def __init__(self, source: TableSource) -> None:
         self.source = source
         super().__init__(overview=source.overview())
+
+    @property
+    def filtered(self) -> pd.DataFrame:
+        """Returns the rows of its frame that the table shows now, in its order; they keep their index.
+
+        If one table is shown in several places, those of the place that was used last; before any is shown, all.
+        """
+        return self.source.trace.frames[self.frame].iloc[self.source.shown().matched]
+
+    @traitlets.validate("selected_row", "selected_op_id")
+    def _known_row(self, proposal: Mapping[str, Any]) -> int | None:
+        row: int | None = proposal["value"]
+        count = len(self.source.trace.frames[self.frame])
+        if row is not None and not 0 <= row < count:
+            noun = self.source.noun
+            raise traitlets.TraitError(f"There is no {noun} {row}; the {noun}s of this trace are 0 to {count - 1}.")
+        return row
 
     @property
     def groups(self) -> pd.DataFrame | None:

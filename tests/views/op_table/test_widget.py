@@ -31,7 +31,7 @@ def test_selection_must_be_an_op_of_the_trace() -> None:
     table = OpTable(small_trace())
     table.selected_op_id = 7
     table.selected_op_id = None
-    with pytest.raises(TraitError, match="There is no op 8; the ids of this trace are 0 to 7"):
+    with pytest.raises(TraitError, match="There is no op 8; the ops of this trace are 0 to 7"):
         table.selected_op_id = 8
 
 
