@@ -10,10 +10,10 @@ import pandas as pd
 from nbkit import units
 from nbkit.errors import OptionError
 from nbkit.mcp.folder import Folder
-from nbkit.mcp.query import column_meanings, fitting_rows, frame_of
+from nbkit.mcp.query import column_meanings, fitting_rows
 from nbkit.schema import DIFFS, FINDINGS, TENSORS
 from nbkit.trace.captured_calls import captured_call
-from nbkit.trace.checks import checked_op_id
+from nbkit.trace.checks import checked_op_id, frame_of
 from nbkit.trace.trace import Trace
 from nbkit.verbs.diff import difference_of, difference_text
 from nbkit.views.brief.entry import ranked

@@ -12,17 +12,9 @@ from nbkit.analysis.query.matches import Query, matches
 from nbkit.errors import OptionError, nearest
 from nbkit.mcp.arguments import check_kind
 from nbkit.schema import TABLES
-from nbkit.trace.trace import Trace
 
 MOST_PREDICATES, DEEPEST, LONGEST_PATTERN = 100, 5, 1000
 PARTS = ("column", "op", "value", "not", "ignore_case")
-
-
-def frame_of(trace: Trace, name: str) -> pd.DataFrame:
-    """Returns a frame by its name. Raises OptionError with the names that there are."""
-    if name not in trace.frames:
-        raise OptionError(f"This trace has no frame {name!r}; {nearest(name, trace.frames)}")
-    return trace.frames[name]
 
 
 def fitting_rows(frame: pd.DataFrame, where: Sequence[Any], sort: Sequence[Any]) -> pd.DataFrame:

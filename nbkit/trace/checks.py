@@ -2,7 +2,9 @@
 
 from numbers import Integral, Real
 
-from nbkit.errors import OptionError
+import pandas as pd
+
+from nbkit.errors import OptionError, nearest
 from nbkit.trace.trace import Trace
 
 
@@ -25,6 +27,13 @@ def checked_count(name: str, value: object, least: int = 1, most: int | None = N
             f"{name} must be a whole number from {least} {'up' if most is None else f'to {most}'}, got {value!r}."
         )
     return number
+
+
+def frame_of(trace: Trace, name: str) -> pd.DataFrame:
+    """Returns a frame by its name. Raises OptionError with the names that there are."""
+    if name not in trace.frames:
+        raise OptionError(f"This trace has no frame {name!r}; {nearest(name, trace.frames)}")
+    return trace.frames[name]
 
 
 def checked_trace(value: object, name: str = "trace") -> Trace:

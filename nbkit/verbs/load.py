@@ -19,6 +19,7 @@ from nbkit.schema import TEXT
 from nbkit.trace.atomic_write import writing
 from nbkit.trace.calls.layout import HEAD
 from nbkit.trace.captures import read_captures
+from nbkit.trace.checks import frame_of
 from nbkit.trace.storage import META
 from nbkit.trace.trace import Trace
 from nbkit.verbs.options.generated import OptionHolder
@@ -82,13 +83,6 @@ def _chrome_traces(folder: Path) -> list[Path]:
 CELL_WIDTH = 60
 
 
-def _frame_of(trace: Trace, name: str) -> pd.DataFrame:
-    """Returns the frame of that name. Raises OptionError, with the names there are."""
-    if name not in trace.frames:
-        raise OptionError(f"This trace has no frame {name!r}; {nearest(name, trace.frames)}")
-    return trace.frames[name]
-
-
 def _rows_of(frame: pd.DataFrame, sort: str | None, columns: list[str] | None) -> pd.DataFrame:
     """Sorts the rows, numbers largest first and text by the alphabet, and picks the columns. Raises OptionError."""
     for name in [*(columns or []), *([sort] if sort else [])]:
@@ -150,7 +144,7 @@ def _run(options: Namespace, progress: Callable[[str], None]) -> Outcome:
 
 def _rows_text(trace: Trace, options: Namespace) -> str | None:
     """Returns the rows that the options ask for; null where they went to a file."""
-    rows = _rows_of(_frame_of(trace, options.frame), options.sort, options.columns)
+    rows = _rows_of(frame_of(trace, options.frame), options.sort, options.columns)
     if options.csv is None:
         head = options.head or 20
         more = f"\n{units.counted(len(rows) - head, 'more row')}; --head N shows N" if len(rows) > head else ""

@@ -4,7 +4,6 @@ from collections.abc import Callable
 
 from nbkit.trace.trace import Trace
 from nbkit.views.alignment.graphs import graph_trace, has_graphs
-from nbkit.views.alignment.linking import link_alignment
 from nbkit.views.alignment.widget import AlignmentTableModel
 from nbkit.views.brief.brief import brief_of
 from nbkit.views.brief.entry import Entry
@@ -12,7 +11,7 @@ from nbkit.views.brief.html import brief_html, finding_link
 from nbkit.views.diff_table.widget import DiffTableModel
 from nbkit.views.flamegraph.widget import FlameGraphModel
 from nbkit.views.graph.widget import GraphModel, GraphView
-from nbkit.views.linking import link, link_differences, link_graph
+from nbkit.views.linking import link, link_alignment, link_differences, link_graph
 from nbkit.views.live.composite import CompositeWidget
 from nbkit.views.live.model import WidgetModel
 from nbkit.views.op_table.widget import OpTable, OpTableModel

@@ -10,7 +10,8 @@ from nbkit.analysis.time.allocations import allocations_at_peak
 from nbkit.analysis.time.stack_timeline import shown_calls, stack_timeline
 from nbkit.trace.trace import Trace
 from nbkit.views.flamegraph.boxes import placed_boxes
-from nbkit.views.flamegraph.svg import box, box_color, position, svg
+from nbkit.views.flamegraph.svg import box, position, svg
+from nbkit.views.summary.facts import phase_color
 from nbkit.views.summary.names import shown
 
 UNKNOWN = "no stack is known, such as of what was allocated before the first event"
@@ -101,7 +102,7 @@ def held_svg(trace: Trace, count: int = 300) -> str:
         boxes[name].tolist() for name in ("name", "source", "phase", "depth", "left_bytes", "held_bytes", "own_bytes")
     )
     drawn = "".join(
-        box(shown(name), _figures(source, held, own, whole), box_color(phase), position(left, depth, held, whole))
+        box(shown(name), _figures(source, held, own, whole), phase_color(phase), position(left, depth, held, whole))
         for name, source, phase, depth, left, held, own in zip(*columns, strict=True)
     )
     label = f"Flame graph of {units.data_size(whole)} held at the peak: {units.counted(len(boxes), 'call path')}"

@@ -5,7 +5,7 @@ from html import escape
 from nbkit import units
 from nbkit.trace.trace import Trace
 from nbkit.views.flamegraph.boxes import flame_boxes
-from nbkit.views.summary.facts import PHASE_COLORS
+from nbkit.views.summary.facts import phase_color
 from nbkit.views.summary.names import shown
 
 WIDTH, ROW, FONT = 1000, 18, 11
@@ -23,7 +23,7 @@ def flame_svg(trace: Trace, count: int = 300) -> str:
     label = f"Flame graph of {units.duration(whole_us)}: the {units.counted(len(boxes), 'widest call path')}"
     columns = (boxes[name].tolist() for name in ("op", "phase", "calls", "depth", "left_us", "total_us", "self_us"))
     drawn = (
-        box(box_label(op, calls), f"{phase} · {_times(total_us, self_us, whole_us)}", box_color(phase), at)
+        box(box_label(op, calls), f"{phase} · {_times(total_us, self_us, whole_us)}", phase_color(phase), at)
         for op, phase, calls, depth, left_us, total_us, self_us in zip(*columns, strict=True)
         for at in [position(left_us, depth, total_us, whole_us)]
     )
@@ -64,8 +64,3 @@ def box(label: str, figures: str, color: str, at: Position) -> str:
         f'<g><title>{escape(label)} · {escape(figures)}</title><rect x="{left:.2f}" y="{top}" '
         f'width="{max(width - 0.5, 0.5):.2f}" height="{ROW - 1}" fill="{color}" fill-opacity=".35"/>{text}</g>'
     )
-
-
-def box_color(phase: str) -> str:
-    """Returns the color of a phase; that of "other" for one we do not know."""
-    return PHASE_COLORS.get(phase, PHASE_COLORS["other"])

@@ -14,10 +14,10 @@ from nbkit.schema import ALIGNMENT, DIFFS
 from nbkit.trace.checks import checked_trace
 from nbkit.trace.trace import Trace
 from nbkit.views.alignment.verdicts import first_row
-from nbkit.views.plots.figures import phase_color
 from nbkit.views.plots.picture.live import live_picture
 from nbkit.views.plots.picture.picture import MARK_COLOR, Chart, Picture, Series
 from nbkit.views.plots.thinned import seen_rows
+from nbkit.views.summary.facts import phase_color
 from nbkit.views.summary.names import short_op, shown, shown_module
 
 if TYPE_CHECKING:

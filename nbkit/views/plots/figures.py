@@ -6,8 +6,6 @@ plotly reads simple HTML in names, so they are escaped for it; matplotlib reads 
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from nbkit.views.summary.facts import PHASE_COLORS
-
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
@@ -17,11 +15,6 @@ MAX_NAME = 48
 # Read on light pages and on dark ones: a figure in a cell has the page's own background.
 INK, LINES, NO_COLOR = "#7f7f7f", "rgba(128, 128, 128, 0.3)", "rgba(0, 0, 0, 0)"
 TIME_AXIS = "self time (ms)"
-
-
-def phase_color(phase: str) -> str:
-    """Returns the color of a phase; that of "other" for one we do not know."""
-    return PHASE_COLORS.get(phase, PHASE_COLORS["other"])
 
 
 def translucent(color: str, alpha: float) -> str:

@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING, Any
 from nbkit.trace.trace import Trace
 from nbkit.views.flamegraph.boxes import flame_boxes
 from nbkit.views.flamegraph.svg import box_label
-from nbkit.views.plots.figures import phase_color, static_figure, without_math
+from nbkit.views.plots.figures import static_figure, without_math
+from nbkit.views.summary.facts import phase_color
 from nbkit.views.summary.names import shown
 
 if TYPE_CHECKING:

@@ -11,14 +11,13 @@ from nbkit.views.plots.figures import (
     MAX_NAME,
     cut_names,
     live_bars,
-    phase_color,
     static_bars,
     without_markup,
     without_math,
 )
 from nbkit.views.sections.section import module_names
 from nbkit.views.summary.counting import counted_ops
-from nbkit.views.summary.facts import PHASE_COLORS
+from nbkit.views.summary.facts import PHASE_COLORS, phase_color
 from nbkit.views.summary.names import shown
 
 if TYPE_CHECKING:

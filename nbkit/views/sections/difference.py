@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pandas as pd
 
-from nbkit.analysis.time.compare_counts import compare_counts
+from nbkit.analysis.time.compare_times import compare_counts
 from nbkit.divergence.side_by_side import BEGINNINGS
 from nbkit.schema import TABLES
 from nbkit.trace.trace import Trace

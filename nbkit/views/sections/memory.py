@@ -1,13 +1,13 @@
 """Sections of a memory snapshot: its peak and who held it, what is in use at the end, how the allocator used it."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
 
 import pandas as pd
 
 from nbkit.analysis.time.allocations import allocator_use, held_at_peak_by, live_at_end_by
 from nbkit.analysis.time.memory import peak_rows
 from nbkit.trace.trace import Trace
-from nbkit.views.sections.section import Column, Section, and_more, columns
+from nbkit.views.sections.section import Column, Section, and_more, columns, in_rows
 from nbkit.views.summary.names import OUTSIDE
 
 HELD = (Column("allocations", "count"), Column("held", "bytes"), Column("share", "fraction"))
@@ -26,7 +26,7 @@ def _peak(trace: Trace, count: int) -> Iterator[Section]:
     peaks = memory.iloc[peak_rows(memory)]
     kinds = (Column("device"), *columns("allocated, reserved", "bytes"), Column("at", "time"))
     names = ("device", "allocated_bytes", "reserved_bytes", "time_us")
-    yield Section("Memory at its peak", kinds, _rows(*(peaks[name] for name in names)))
+    yield Section("Memory at its peak", kinds, in_rows(*(peaks[name] for name in names)))
     lines = held_at_peak_by(memory, trace.stacks, trace.blocks, ["user_line", "phase"])
     yield _holders("Held at the peak, by line", lines, "user_line", count)
     modules = held_at_peak_by(memory, trace.stacks, trace.blocks, ["module", "phase"])
@@ -46,7 +46,7 @@ def _end(trace: Trace, count: int) -> Iterator[Section]:
         Column("segments", "count"),
         *columns("reserved, allocated, rounding, awaited, free, largest free block", "bytes"),
     )
-    yield Section("Allocator at the end", kinds, _rows(*(use[name] for name in use)))
+    yield Section("Allocator at the end", kinds, in_rows(*(use[name] for name in use)))
 
 
 def _holders(title: str, held: pd.DataFrame, by: str, count: int) -> Section:
@@ -54,8 +54,4 @@ def _holders(title: str, held: pd.DataFrame, by: str, count: int) -> Section:
     names = few[by].where(few[by].notna(), NO_STACK if by == "user_line" else OUTSIDE)
     figures = (few[name] for name in ("device", "phase", "allocations", "held_bytes", "held_fraction"))
     kinds = (*columns(f"{by.removeprefix('user_')}, device"), Column("phase", "phase"), *HELD)
-    return Section(title, kinds, _rows(names, *figures), and_more(len(held), count))
-
-
-def _rows(*values: Iterable[object]) -> Sequence[Sequence[object]]:
-    return [list(row) for row in zip(*values, strict=True)]
+    return Section(title, kinds, in_rows(names, *figures), and_more(len(held), count))

@@ -1,6 +1,6 @@
 """Section: one table of a summary, with raw values; `writers` makes text, HTML and a widget of it."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -111,3 +111,8 @@ def module_names(totals: pd.DataFrame) -> list[str]:
     """Returns the module of each row as shown, with its model where there are several."""
     has_models = totals["model"].nunique() > 1
     return [shown_module(*name, with_model=has_models) for name in zip(totals["model"], totals["module"], strict=True)]
+
+
+def in_rows(*values: Iterable[object]) -> list[list[object]]:
+    """Turns columns into rows."""
+    return [list(row) for row in zip(*values, strict=True)]

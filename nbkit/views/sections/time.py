@@ -1,6 +1,6 @@
 """Sections of an optime trace: where time and memory went, devices, and how repeats vary."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 import pandas as pd
 
@@ -11,7 +11,7 @@ from nbkit.analysis.time.memory import held_at_peak, memory_peaks
 from nbkit.analysis.time.times import by_kernel, computing_ops, host_ops, self_by_phase, self_totals, time_totals
 from nbkit.schema import OPS, TIMINGS
 from nbkit.trace.trace import Trace
-from nbkit.views.sections.section import MODULE, Column, Section, columns, module_names
+from nbkit.views.sections.section import MODULE, Column, Section, columns, in_rows, module_names
 
 KINDS = {
     "op": "in ops",
@@ -68,7 +68,7 @@ def _blocks(ops: pd.DataFrame, count: int) -> Iterator[Section]:
     if len(blocks):
         kinds = (Column("block"), Column("calls", "count"), Column("total time", "time"), SELF[1])
         shares = blocks["total_time_us"] / whole_us
-        yield Section("Named blocks", kinds, _rows(blocks["op"], blocks["calls"], blocks["total_time_us"], shares))
+        yield Section("Named blocks", kinds, in_rows(blocks["op"], blocks["calls"], blocks["total_time_us"], shares))
 
 
 def _totals(title: str, noun: Column, names: Sequence[str], totals: pd.DataFrame, whole_us: float) -> Section:
@@ -78,12 +78,7 @@ def _totals(title: str, noun: Column, names: Sequence[str], totals: pd.DataFrame
     if totals["self_device_time_us"].notna().any():
         labels.append(Column("device time", "time"))
         values.append(totals["self_device_time_us"])
-    return Section(title, labels, _rows(names, *values))
-
-
-def _rows(*values: Iterable[object]) -> list[list[object]]:
-    """Turns columns into rows."""
-    return [list(row) for row in zip(*values, strict=True)]
+    return Section(title, labels, in_rows(names, *values))
 
 
 def _devices(ops: pd.DataFrame, count: int) -> Iterator[Section]:
@@ -103,7 +98,7 @@ def _devices(ops: pd.DataFrame, count: int) -> Iterator[Section]:
         Column("busy share", "fraction"),
     )
     names = ("device", "kernels", "busy_us", "idle_us", "busy_fraction")
-    yield Section("Devices", kinds, _rows(*(use[name] for name in names)))
+    yield Section("Devices", kinds, in_rows(*(use[name] for name in names)))
 
 
 def _repeats(trace: Trace) -> Iterator[Section]:
@@ -124,10 +119,10 @@ def _memory(trace: Trace, count: int) -> Iterator[Section]:
     peaks = memory_peaks(memory)
     ops = peaks["op_id"].map(trace.ops["op"])
     kinds = (Column("device"), Column("allocated", "bytes"), Column("at", "time"), Column("by op"))
-    yield Section("Memory at its peak", kinds, _rows(peaks["device"], peaks["peak_bytes"], peaks["time_us"], ops))
+    yield Section("Memory at its peak", kinds, in_rows(peaks["device"], peaks["peak_bytes"], peaks["time_us"], ops))
     held = held_at_peak(memory, trace.ops, ["model", "module", "phase"]).head(count)
     holders = (*columns("module, device"), Column("phase", "phase"), Column("allocations", "count"),
                Column("held", "bytes"), SELF[1])  # fmt: skip
     names = ("device", "phase", "allocations", "held_bytes", "held_fraction")
-    rows = _rows(module_names(held), *(held[name] for name in names))
+    rows = in_rows(module_names(held), *(held[name] for name in names))
     yield Section("Held at the peak of memory", holders, rows)

@@ -35,6 +35,11 @@ AUTOGRAD = r"^autograd::|Backward\d*$|AccumulateGrad$"
 PHASE_COLORS = {"forward": "#3b82f6", "backward": "#d97706", "optimizer": "#16a34a", "other": "#808080"}
 
 
+def phase_color(phase: str) -> str:
+    """Returns the color of a phase; that of "other" for one we do not know."""
+    return PHASE_COLORS.get(phase, PHASE_COLORS["other"])
+
+
 @dataclass(frozen=True)
 class Facts:
     """The header of a view: title, why it is incomplete (null if it is not), figures by label, phases and notes.

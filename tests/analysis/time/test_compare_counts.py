@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from nbkit.analysis.time.compare_counts import compare_counts
+from nbkit.analysis.time.compare_times import compare_counts
 
 
 def test_rows_are_counted_by_their_keys():

@@ -4,11 +4,11 @@ import pytest
 
 from nbkit.trace.trace import Trace
 from nbkit.views.alignment.graphs import graph_trace, graphs_by_side, row_nodes
-from nbkit.views.alignment.linking import link_alignment
 from nbkit.views.alignment.widget import AlignmentTableModel
 from nbkit.views.graph.data import comparison_sides
 from nbkit.views.graph.overlay import overlay_in
 from nbkit.views.graph.widget import GraphModel
+from nbkit.views.linking import link_alignment
 from tests.views.alignment.makers import aligned_trace
 
 

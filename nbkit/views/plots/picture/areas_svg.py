@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from nbkit.views.plots.figures import phase_color
 from nbkit.views.plots.picture.picture import MARK_COLOR, Chart, Picture
+from nbkit.views.summary.facts import phase_color
 from nbkit.views.summary.names import shown
 
 # In units of the viewBox, which are pixels where there is room.

@@ -4,9 +4,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from nbkit.views.plots.figures import INK, MAX_NAME, live_figure, on_any_page, phase_color, translucent, without_markup
+from nbkit.views.plots.figures import INK, MAX_NAME, live_figure, on_any_page, translucent, without_markup
 from nbkit.views.plots.picture.picture import MARK_COLOR, NAMED, Chart, Picture, Series, quartiles
 from nbkit.views.plots.picture.static import static_picture
+from nbkit.views.summary.facts import phase_color
 from nbkit.views.summary.names import shown
 
 if TYPE_CHECKING:

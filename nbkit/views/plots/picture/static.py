@@ -8,8 +8,9 @@ import numpy as np
 
 from nbkit.errors import OptionError
 from nbkit.trace.trace import Trace
-from nbkit.views.plots.figures import INK, MAX_NAME, phase_color, plain_axes, static_figure, without_math
+from nbkit.views.plots.figures import INK, MAX_NAME, plain_axes, static_figure, without_math
 from nbkit.views.plots.picture.picture import MARK_COLOR, NAMED, Chart, Picture, Series, quartiles
+from nbkit.views.summary.facts import phase_color
 from nbkit.views.summary.names import shown
 
 if TYPE_CHECKING:
