@@ -49,7 +49,7 @@ export function isDevice({ values, codes }) {
 }
 
 /**
- * Restores start and total times from what nesting leaves of them; see nbkit/views/op_table/report_times.py.
+ * Restores start and total times from what nesting leaves of them; see nbkit/views/op_table/report_data.py.
  * @param {{count: number, gap: Float64Array, rest: Float64Array, own: Float64Array, parent: Float64Array, isDevice: Uint8Array}} known
  */
 function madeTimes({ count, gap, rest, own, parent, isDevice }) {
