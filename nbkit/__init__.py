@@ -164,7 +164,9 @@ if not TYPE_CHECKING:  # a type checker knows each name by its import, and tells
 
     def __getattr__(name: str) -> Any:
         if name not in _AT_FIRST_USE:
-            raise AttributeError(f"nbkit has no {name!r}; {nearest(name, __all__)}")
+            # Other programs look for names of their own in every module: none of them was mistyped.
+            close = "" if name.startswith("_") else f"; {nearest(name, __all__)}"
+            raise AttributeError(f"nbkit has no {name!r}{close}")
         if _AT_FIRST_USE[name].startswith("nbkit.views."):
             _know_the_views()
         value = globals()[name] = getattr(import_module(_AT_FIRST_USE[name]), name)

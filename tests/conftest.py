@@ -4,6 +4,9 @@ import gc
 import os
 import signal
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -55,11 +58,24 @@ def pytest_configure(config: pytest.Config) -> None:
         config.add_cleanup(prepare().cleanup)
 
 
+def import_share(config: pytest.Config, workerid: str, workercount: int) -> None:
+    """Imports every n-th test file first, in each of n workers another one.
+
+    In a new clone that rewrites their asserts, and keeps what it made: 20 s of work that each worker would do alone.
+    """
+    files = sorted(file for given in config.args for file in Path(given).rglob("test_*.py"))
+    for file in files[int(workerid.removeprefix("gw")) :: workercount]:
+        with suppress(Exception, pytest.skip.Exception):  # the collection says what is wrong
+            import_module(".".join(file.resolve().relative_to(config.rootpath).with_suffix("").parts))
+
+
 @pytest.hookimpl(wrapper=True)
-def pytest_collection() -> Iterator[None]:
+def pytest_collection(session: pytest.Session) -> Iterator[None]:
     """A collection of tests makes what stays: to look for garbage in it takes long and finds nothing."""
     gc.disable()
     try:
+        if worker := getattr(session.config, "workerinput", None):
+            import_share(session.config, worker["workerid"], worker["workercount"])
         return (yield)
     finally:
         gc.enable()

@@ -3,13 +3,14 @@
 from collections.abc import Mapping, Sequence
 from operator import attrgetter
 from pathlib import Path
-
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
+from typing import TYPE_CHECKING
 
 from bench.harness.measure import Measurements
 from bench.harness.peers import Peer
 from bench.harness.ratios import compare, number
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 PARTS = {"to result": ("total", "#9bbcd8"), "the step itself": ("step", "#1f5a8a")}
 BAR = 0.38
@@ -17,6 +18,8 @@ BAR = 0.38
 
 def write_plot(measured: Mapping[str, Measurements], peers: Sequence[Peer], path: Path) -> None:
     """Draws a panel per step with a pair of bars per peer, as a PNG file."""
+    from matplotlib.figure import Figure
+
     recorders = [peer for peer in peers if peer.name != peer.base]
     figure = Figure(figsize=(13, 4), layout="constrained")
     panels = figure.subplots(1, len(measured), sharey=True)
@@ -27,7 +30,7 @@ def write_plot(measured: Mapping[str, Measurements], peers: Sequence[Peer], path
     figure.savefig(path, dpi=120)
 
 
-def draw(axes: Axes, measured: Measurements, peers: Sequence[Peer]) -> None:
+def draw(axes: "Axes", measured: Measurements, peers: Sequence[Peer]) -> None:
     """Draws wall time as a multiple of the bare run, on a log axis; a peer without figures has a word instead."""
     step = attrgetter("step")
     absent = {peer.name: " failed" if peer.name in measured.failures else " not in the rounds" for peer in peers}

@@ -3,13 +3,12 @@
 import numpy as np
 import pytest
 
-pytest.importorskip("onnxruntime")
-pytest.importorskip("onnxscript")
-pytest.importorskip("transformers")
-
 from tests.align_cases.onnx_models import SMALL, results_of
 from tests.align_cases.onnx_pairs import MAKERS, pair, truth
 from tests.align_cases.planted_onnx import KINDS, PLANTS, planted
+from tests.support.installed import needs
+
+pytestmark = needs("onnxruntime", "onnxscript", "transformers")
 
 
 @pytest.mark.parametrize("makers", MAKERS)

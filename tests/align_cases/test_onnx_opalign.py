@@ -2,12 +2,11 @@
 
 import pytest
 
-pytest.importorskip("onnxruntime")
-pytest.importorskip("onnxscript")
-pytest.importorskip("transformers")
-
 from tests.align_cases.planted_onnx import KINDS, planted
 from tests.align_cases.score import eager, onnx, planted_line
+from tests.support.installed import needs
+
+pytestmark = needs("onnxruntime", "onnxscript", "transformers")
 
 # What is planted and found at its place, but not yet as the right kind, where the exported model is the left one.
 UNEXPLAINED = ("model one element 0", "decoder scale FusedMatMul", "model scale QuickGelu")

@@ -12,10 +12,12 @@ import nbkit
 
 onnx = pytest.importorskip("onnx")
 pytest.importorskip("onnxruntime")
-pytest.importorskip("onnxscript")
 from onnx import TensorProto, helper  # noqa: E402
 
 from tests.readers.onnx.run.models import model, node, value  # noqa: E402
+from tests.support.installed import needs  # noqa: E402
+
+pytestmark = needs("onnxscript")
 
 SQUARE = np.float32([[0, 1], [2, 3]])
 INPUTS = [value(name, [2, 2]) for name in "ABX"]

@@ -3,8 +3,10 @@
 import pytest
 
 pytest.importorskip("torch.distributed._tools.mem_tracker")
-pytest.importorskip("transformers")
 from bench import cost_memory
+from tests.support.installed import needs
+
+pytestmark = needs("transformers")
 
 NAMES = [
     "DeepSeek-V3, MLA and experts", "Mixtral, experts", "Mamba2", "DeBERTa-v2", "T5", "Whisper", "Swin", "ConvNeXt",

@@ -12,13 +12,16 @@ import pytest
 import nbkit
 from nbkit.command_line.mcp import MCP
 from tests.processes import PYTHON
+from tests.support.installed import needs
 
-mcp = pytest.importorskip("mcp", reason="the package mcp is not installed: pip install 'nbkit-torch[mcp]'")
+pytestmark = needs("mcp")
 SOURCES = str(Path(__file__).parents[2])
 
 
 def asked(root, *calls):
     """The tools that a server of the root lists, and the text and kind of each answer."""
+    import mcp
+
     command = mcp.StdioServerParameters(
         command=sys.executable, args=["-m", "nbkit", "mcp", "--root", str(root)], env={"PYTHONPATH": SOURCES}
     )

@@ -12,8 +12,9 @@ from torch.export.graph_signature import InputKind, InputSpec, TensorArgument
 from nbkit.capture.executions.export import _named_inputs, exported_onnx
 from nbkit.capture.executions.turned import exported
 from nbkit.errors import OptionError
+from tests.support.installed import needs
 
-pytest.importorskip("onnxscript")
+pytestmark = needs("onnxscript")
 onnxruntime = pytest.importorskip("onnxruntime")
 
 

@@ -1,20 +1,22 @@
 """Says what a static figure of matplotlib shows, as plain data: for literal comparison."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from matplotlib.axes import Axes
-from matplotlib.colors import to_hex
-from matplotlib.figure import Figure
-from matplotlib.patches import Rectangle
-from matplotlib.text import Text
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 
-def described(figure: Figure) -> list[dict[str, Any]]:
+def described(figure: "Figure") -> list[dict[str, Any]]:
     """Returns for each of its axes: words and their sizes, limits, lines, boxes, and what the legend says."""
     return [_axes(axes) for axes in figure.axes]
 
 
-def _axes(axes: Axes) -> dict[str, Any]:
+def _axes(axes: "Axes") -> dict[str, Any]:
+    from matplotlib.colors import to_hex
+    from matplotlib.patches import Rectangle
+    from matplotlib.text import Text
+
     legend = axes.get_legend()
     written = [(each.get_text(), each.get_fontsize()) for each in axes.get_children() if isinstance(each, Text)]
     facts = {

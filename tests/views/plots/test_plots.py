@@ -7,8 +7,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 from IPython.core.formatters import DisplayFormatter
-from plotly.io import renderers
-from plotly.io._base_renderers import BrowserRenderer
 
 from nbkit.views.plots import draw_flame, draw_memory, draw_modules, draw_ops, plot_memory, plot_modules, plot_ops
 from nbkit.views.static_html.figure_svg import figure_svg
@@ -124,7 +122,7 @@ def test_hostile_names_of_a_timeline_are_neither_markup_nor_formulas() -> None:
 
 @pytest.mark.parametrize("plot", [plot_ops, plot_modules, plot_memory])
 def test_a_live_figure_in_a_cell_brings_its_still_twin(plot, monkeypatch) -> None:
-    monkeypatch.setattr(renderers, "default", "plotly_mimetype")
+    monkeypatch.setattr("plotly.io.renderers.default", "plotly_mimetype")
     data, _ = DisplayFormatter().format(plot(timed_trace()))
     assert data["image/svg+xml"].startswith("<svg") and data["text/plain"] in data["image/svg+xml"]
     assert data.keys() == {"application/vnd.plotly.v1+json", "image/svg+xml", "text/plain"}
@@ -132,14 +130,16 @@ def test_a_live_figure_in_a_cell_brings_its_still_twin(plot, monkeypatch) -> Non
 
 def test_a_renderer_that_opens_a_window_still_does(monkeypatch) -> None:
     shown: list[object] = []
-    monkeypatch.setattr(BrowserRenderer, "render", lambda self, figure: shown.append(figure["data"]))
-    monkeypatch.setattr(renderers, "default", "browser")
+    monkeypatch.setattr(
+        "plotly.io._base_renderers.BrowserRenderer.render", lambda self, figure: shown.append(figure["data"])
+    )
+    monkeypatch.setattr("plotly.io.renderers.default", "browser")
     assert DisplayFormatter().format(plot_ops(timed_trace())) == ({}, {})
     assert len(shown) == 1
 
 
 def test_a_copy_that_plotly_makes_has_the_data_alone(monkeypatch) -> None:
-    monkeypatch.setattr(renderers, "default", "plotly_mimetype")
+    monkeypatch.setattr("plotly.io.renderers.default", "plotly_mimetype")
     data, _ = DisplayFormatter().format(deepcopy(plot_ops(timed_trace())))
     assert data.keys() == {"application/vnd.plotly.v1+json", "text/plain"}
 

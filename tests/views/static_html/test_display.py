@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 from IPython.core.interactiveshell import InteractiveShell
-from nbconvert.exporters import HTMLExporter
 
 import nbkit.verbs.registry
 from nbkit.schema import REPLACED
@@ -93,6 +92,8 @@ def test_the_brief_stands_beside_them_as_markdown_and_as_json() -> None:
 
 def test_a_terminal_shows_the_text_and_a_page_the_html() -> None:
     """What IPython prints, and what nbconvert chooses: its order of preference, of which ours are in this bundle."""
+    from nbconvert.exporters import HTMLExporter  # takes seconds, which every worker would wait for
+
     bundle, _ = display.mimebundle(small_trace())
     data, _ = InteractiveShell().display_formatter.format(small_trace(), include={"text/plain"})
     assert data == {"text/plain": bundle["text/plain"]}

@@ -8,10 +8,12 @@ import torch
 
 pytest.importorskip("onnx")
 pytest.importorskip("onnxruntime")
-pytest.importorskip("onnxscript")
 
 from nbkit.readers.onnx.run.execution import onnx_execution
 from tests.readers.onnx.run.models import named, values
+from tests.support.installed import needs
+
+pytestmark = needs("onnxscript")
 
 LEVELS = [None, "basic", "extended"]
 
