@@ -7,6 +7,10 @@ STATIC := nbkit/views/static
 WORKERS ?= $(shell getconf _NPROCESSORS_ONLN)
 # A worker that crashed ends the run with the name of its test: with files kept together, a run that goes on never ends.
 PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder --max-worker-restart=0
+# The recorder, where there is a compiler, and the widgets' own tests take a core each.
+BEFORE_TESTS = $(BUILD_RECORDER) & \
+  if command -v node >/dev/null; then (cd widgets && node --test); else echo "no node: the tests of widgets/ are left out"; fi; \
+  status=$$?; wait; exit $$status
 # What the choice of the recorder can change, and in full: not replay, graphs or times, which have no recorder, nor how opdiff
 # judges two tensors and runs the step a second time, which is in Python with both.
 RECORDED := $(addprefix tests/capture/,raw recorder frames step check calls diff distributed operators/capture) tests/magics/options/test_optrace_options.py \
@@ -57,14 +61,12 @@ recorder: .venv/.installed-test  ## build optrace's native recorder into the use
 
 .PHONY: test
 test: .venv/.installed-test  ## prove a clone in five minutes: all tests but the slow ones; the widgets' own where node is
-	@$(BUILD_RECORDER) || true
-	@if command -v node >/dev/null; then cd widgets && node --test; else echo "no node: the tests of widgets/ are left out"; fi
+	@$(BEFORE_TESTS)
 	$(PYTEST) -m "not full"
 
 .PHONY: test-all
 test-all: .venv/.installed-test  ## every test: also JupyterLab, notebooks, all browser tests, every case of long lists
-	@$(BUILD_RECORDER) || true
-	@if command -v node >/dev/null; then cd widgets && node --test; else echo "no node: the tests of widgets/ are left out"; fi
+	@$(BEFORE_TESTS)
 	$(PYTEST)
 
 .PHONY: slow-tests

@@ -1,4 +1,4 @@
-"""After any exit no mode, hook, patch or import hook is left, and the trace so far is kept (see tests/conftest.py)."""
+"""After any exit no mode, hook, patch or import hook is left, and the trace so far is kept (see tests/fixtures.py)."""
 
 import asyncio
 import gc
