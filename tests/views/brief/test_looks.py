@@ -119,8 +119,11 @@ def test_a_doctor_says_what_it_could_not_look_at():
     weight, x = torch.ones(2, 2, requires_grad=True), torch.ones(1, 2)
     with nbkit.opdoctor() as trace:
         (x @ weight).sum().backward()
+    # On a loaded machine so small a step may get a hint about its time.
+    assert set(trace.findings["severity"]) <= {"hint"}
     brief = brief_of(trace)
-    assert (told(brief)[0], told(brief)[-1]) == ("Nothing wrong found.", NOT_AUDITED)
+    first = "No errors and no warnings." if len(trace.findings) else "Nothing wrong found."
+    assert (told(brief)[0], told(brief)[-1]) == (first, NOT_AUDITED)
     assert [look.verb for look in brief.missing] == ["opdiff"]
 
 
