@@ -25,11 +25,18 @@ def test_slow_tests_are_in_files_that_are_there():
 
 def test_slow_calls_are_written_but_the_fastest_of_each_file_stays(monkeypatch, tmp_path):
     monkeypatch.setattr(tiers, "MEASURED", tmp_path / "slow.txt")
-    ran = {"test_a.py::x": 0.7, "test_a.py::y": 0.8, "test_b.py::x": 0.1, "test_b.py::y": 0.5, "test_b.py::z": 2.0}
+    ran = {"test_a.py::x": 0.7, "test_a.py::y": 0.8, "test_b.py::x": 0.01, "test_b.py::y": 0.2, "test_b.py::z": 2.0}
     reports = [SimpleNamespace(nodeid=name, duration=time, when="call") for name, time in ran.items()]
     reports.append(SimpleNamespace(nodeid="test_b.py::x", duration=9.0, when="setup"))
     tiers.write_slow(reports)
     assert tiers.MEASURED.read_text() == "test_a.py::y\ntest_b.py::z\n"
+
+
+def test_slower_cases_are_written_where_the_fastest_of_the_test_stays(monkeypatch, tmp_path):
+    monkeypatch.setattr(tiers, "MEASURED", tmp_path / "slow.txt")
+    ran = {"test_a.py::x": 0.01, "test_a.py::y[a[0]]": 0.2, "test_a.py::y[b]": 0.15, "test_a.py::y[c]": 0.3}
+    tiers.write_slow(SimpleNamespace(nodeid=name, duration=time, when="call") for name, time in ran.items())
+    assert tiers.MEASURED.read_text() == "test_a.py::y[a[0]]\ntest_a.py::y[c]\n"
 
 
 def test_most_folders_keep_fast_tests():
