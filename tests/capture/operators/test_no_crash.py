@@ -1,11 +1,8 @@
 """Runs calls in which a kernel reads memory that only another has filled, or bits that are no elements."""
 
-import os
 import subprocess
-import sys
-from pathlib import Path
 
-import nbkit
+from tests.processes import PYTHON
 
 CALLS = """
 import torch, nbkit
@@ -29,6 +26,5 @@ print(trace.meta["skipped"]["not run again: sparse and quantized tensors"], trac
 
 
 def test_notes_for_backward_and_quantized_results_end_no_process():
-    environment = {**os.environ, "PYTHONPATH": str(Path(nbkit.__file__).parents[1])}
-    done = subprocess.run([sys.executable, "-c", CALLS], capture_output=True, text=True, timeout=100, env=environment)
+    done = subprocess.run([*PYTHON, "-c", CALLS], capture_output=True, text=True, timeout=100)
     assert done.stdout.splitlines() == ["True True"] * 4 + ["1 ['aten.ones.default']"], done.stderr

@@ -1,18 +1,15 @@
 """Follows ops that write to views in place, of which autograd makes the views again before they have ended."""
 
-import os
 import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 import torch
 from torch import nn
 
 import nbkit
+from tests.processes import PYTHON
 from tests.support.simulated import needs_simulated_device, simulated_device
 
-ROOT = Path(nbkit.__file__).parents[1]
 WRITES = {
     "relu_ of what linear returns": ("aten.relu_.default", lambda y: torch.relu_(y)),
     "add_ to a row": ("aten.add_.Tensor", lambda y: y[0].add_(2)),
@@ -88,8 +85,7 @@ dry_run(lambda: linear(x)[0].add_(1).sum().backward())
 
 @needs_simulated_device
 def test_a_dry_run_of_opcast_waits_for_no_lock_of_autograd():
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    done = subprocess.run([sys.executable, "-c", DRY_RUN], capture_output=True, text=True, timeout=100, env=environment)
+    done = subprocess.run([*PYTHON, "-c", DRY_RUN], capture_output=True, text=True, timeout=100)
     assert done.stdout.splitlines() == [
         "['aten.mul_.Tensor', 'aten.sum.default']",
         "['aten.mul_.Tensor', 'aten.sum.default']",

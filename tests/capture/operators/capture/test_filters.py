@@ -1,6 +1,5 @@
 """Captures the calls that the filters mean, which are those whose rows fit them."""
 
-import copy
 import subprocess
 from functools import partial
 
@@ -45,12 +44,22 @@ def are_those(actual, expected, more=ADDING):
     return set(other["_merge"]) <= {"left_only"} and set(other["op"]) <= more and set(other["phase"]) <= {"backward"}
 
 
+def stepped(way, folder, **options):
+    """Returns the captured calls of the same step each time that it is asked of a way."""
+    torch.manual_seed(0)
+    return rows(folder, partial(WAYS[way], mlp(), torch.randn(5, 6)), **options)
+
+
+@pytest.fixture(scope="module", params=WAYS)
+def everything(request, tmp_path_factory):
+    """A way, and all calls of its step."""
+    return request.param, stepped(request.param, tmp_path_factory.mktemp("all") / "calls")
+
+
 @pytest.mark.parametrize("options", [{"modules": "3"}, {"modules": "0,6"}, {"exclude_modules": "3"}])
-@pytest.mark.parametrize("way", WAYS)
-def test_calls_of_modules_are_those_whose_rows_are(tmp_path, way, options):
-    model, x = mlp(), torch.randn(5, 6)
-    expected = fitting(rows(tmp_path / "all", partial(WAYS[way], copy.deepcopy(model), x.clone())), options)
-    actual = rows(tmp_path / "calls", partial(WAYS[way], model, x), **options)
+def test_calls_of_modules_are_those_whose_rows_are(tmp_path, everything, options):
+    way, every = everything
+    expected, actual = fitting(every, options), stepped(way, tmp_path / "calls", **options)
     # What a hook of a module does in the backward pass belongs to none before the step has ended.
     assert len(expected) and are_those(actual, expected, ADDING | ({"aten.mul.Tensor"} if way == "hooks" else set()))
 
