@@ -77,7 +77,7 @@ def test_fields_and_values_that_an_onnx_model_lacks_are_told(tmp_path):
     assert note.startswith("3 bytes are of fields that ONNX does not have")
 
 
-@pytest.mark.parametrize("tag", ["[rank{}] ", "rank {}: ", "[1,{}]<stdout>:"])
+@pytest.mark.parametrize("tag", ["[rank{}] ", "rank {}: ", "[1,{}]<stdout>:", "[{}] "])
 def test_ranks_of_a_paddle_program_are_told_apart_by_any_tag(tmp_path, tag):
     path = tmp_path / "a.txt"
     path.write_text("".join(f"{tag.format(rank)}{line}\n" for line in PADDLE.splitlines() for rank in (0, 1)))

@@ -14,22 +14,18 @@ import numpy as np
 import torch
 from torch import Tensor
 from torch.optim import Optimizer
-from torch.optim.lr_scheduler import LRScheduler
 
 from nbkit.capture.audit.clipping import Clips
 from nbkit.capture.audit.measures import measured_gradient
 from nbkit.capture.audit.models import AuditedModel, Held, Update, storage_of
 from nbkit.capture.audit.passes import Checkpoints, Passes, span
+from nbkit.capture.audit.schedules import Schedules
 from nbkit.capture.calls.autocast_cache import cached_casts
-from nbkit.capture.raw.patching import Patch
 from nbkit.capture.raw.recording import Recording
-from nbkit.capture.raw.source import is_user_frame, line_text, location_text, user_location
+from nbkit.capture.raw.source import is_user_frame, line_text
 from nbkit.capture.replay.isolated import timed_isolated
 from nbkit.capture.step.optimizer_events import OptimizerEvents
-from nbkit.findings.training.facts import Schedule, Skip
-
-# Every step of a scheduler that computes its rates by get_lr() calls it; older versions of torch have none.
-INNER = "_update_lr"
+from nbkit.findings.training.facts import Skip
 
 
 class OptimizerAudit:
@@ -59,7 +55,8 @@ class OptimizerAudit:
         self.draws.begin()
 
     def remove(self) -> None:
-        for part in (self.schedules, self.checkpoints, self.passes, self.clips):
+        self.schedules.remove()
+        for part in (self.checkpoints, self.passes, self.clips):
             part.patch.remove()
         self.events.remove()
 
@@ -182,40 +179,6 @@ def groups_of(optimizer: Any) -> dict[int, dict[str, Any]]:
     """Returns the group of each parameter of an optimizer, by its id."""
     groups = getattr(optimizer, "param_groups", [])
     return {id(parameter): group for group in groups for parameter in group["params"]}
-
-
-class Schedules:
-    """Holds the schedulers that step while installed; `passes` counts backward passes, `steps` an optimizer's steps."""
-
-    def __init__(self, passes: Callable[[], int], steps: Counter[int]) -> None:
-        self.passes, self.steps = passes, steps
-        # By id of the scheduler, both types and the line; by steps of the optimizer, and by passes before.
-        self.bursts: Counter[tuple[tuple[int, str, str, str | None], int, int]] = Counter()
-        self.patch = Patch(LRScheduler, INNER)
-
-    def install(self) -> None:
-        if not hasattr(LRScheduler, INNER):
-            return
-        patch = self.patch
-
-        def update(scheduler: Any, *args: Any, **kwargs: Any) -> Any:
-            place, optimizer = user_location(sys._getframe(1)), scheduler.optimizer
-            line = None if place is None else location_text(place)
-            who = id(scheduler), type(scheduler).__name__, type(optimizer).__name__, line
-            self.bursts[who, self.steps[id(optimizer)], self.passes()] += 1
-            return patch.before(scheduler, *args, **kwargs)
-
-        patch.install(update)
-
-    def schedules(self) -> list[Schedule]:
-        """Returns those that stepped as often at one go after each of several steps of their optimizer."""
-        found = []
-        for key in dict.fromkeys(who for who, _, _ in self.bursts):
-            steps = [step for of, step, _ in self.bursts if of == key]
-            times = {count for (of, _, _), count in self.bursts.items() if of == key}
-            if len(steps) > 1 and len(times) == 1 and steps == [*range(steps[0], steps[-1] + 1)]:
-                found.append(Schedule(key[1], key[2], times.pop(), len(steps), key[3]))
-        return found
 
 
 class StaleCasts:

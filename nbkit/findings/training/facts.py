@@ -73,9 +73,13 @@ class Closed(NamedTuple):
 
 
 class Schedule(NamedTuple):
-    """Describes a scheduler that stepped so many `times` at one go, after each of so many steps of its optimizer."""
+    """Describes a scheduler that stepped so many `times` at one go, after each of so many steps of its optimizer.
+
+    `early` says what comes too early by that, with {} where the number of times stands.
+    """
 
     type: str
+    early: str
     optimizer: str
     times: int
     steps: int

@@ -96,7 +96,7 @@ def repeated_schedules(audit: Audit) -> list[Finding]:
             rule="repeated_schedule",
             severity="hint",
             message=f"{one.type} takes {one.times} steps in a row for each step of {one.optimizer}"
-            f"{at_line(audit, one.source)}: its schedule is over after 1 / {one.times} of its length",
+            f"{at_line(audit, one.source)}: {one.early.format(one.times)}",
             advice=ONCE,
             count=one.steps,
             source=one.source,

@@ -52,7 +52,7 @@ def read_oneflow_log(path: Path) -> Trace:
 
 
 def _read(lines: TextLines, mojibake: Mojibake) -> Log:
-    log, cleaner = Log(), Cleaner()
+    log, cleaner = Log(), Cleaner(text_lines(lines.path))
     untagged = tagged = Stream(log, None)
     streams: dict[str | None, Stream] = {None: untagged}
     for number, raw in enumerate(lines, 1):

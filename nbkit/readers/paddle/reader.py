@@ -4,6 +4,7 @@ from pathlib import Path
 
 from nbkit.readers.paddle.program_graphs import ProgramGraphs
 from nbkit.readers.paddle.text.forms import RanksReader, begins
+from nbkit.readers.rank_tags import RankTags
 from nbkit.readers.skipped_lines import SkippedLines
 from nbkit.readers.text_file import TextLines, text_lines
 from nbkit.trace.trace import Trace
@@ -21,7 +22,7 @@ def read_paddle_program(path: Path) -> Trace:
     TraceError if the file itself cannot be read.
     """
     lines, skipped, graphs = text_lines(path), SkippedLines(), ProgramGraphs()
-    reader = RanksReader(skipped, graphs.add)
+    reader = RanksReader(RankTags(text_lines(path)), skipped, graphs.add)
     for number, line in enumerate(lines, 1):
         reader.line(number, line)
     reader.close()

@@ -39,6 +39,24 @@ def times(count):
     return step
 
 
+def restarts(optimizer):
+    return schedulers.CosineAnnealingWarmRestarts(optimizer, T_0=40)
+
+
+def plateau(optimizer):
+    return schedulers.ReduceLROnPlateau(optimizer, patience=9)
+
+
+def with_loss(count):
+    return lambda chosen, batch: [one.step(1.0) for one in chosen for _ in range(count)]
+
+
+def told_the_epoch(chosen, batch):
+    for scheduler in chosen:
+        scheduler.step(batch / 6)
+        scheduler.step(epoch=batch / 6)
+
+
 class WarmUp(schedulers.LRScheduler):
     """Warms up by its own rates, then hands on."""
 
@@ -63,6 +81,11 @@ def sequential(optimizer):
     return schedulers.SequentialLR(optimizer, [warm, cosine(optimizer)], milestones=[3])
 
 
+def before_restarts(optimizer):
+    warm = schedulers.LinearLR(optimizer, total_iters=3)
+    return schedulers.SequentialLR(optimizer, [warm, restarts(optimizer)], milestones=[3])
+
+
 def chained(optimizer):
     return schedulers.ChainedScheduler([cosine(optimizer), schedulers.StepLR(optimizer, 2)])
 
@@ -77,6 +100,11 @@ RIGHT = {
     "chained": (chained, times(1), {}),
     "warm-up around another": (WarmUp, times(1), {}),
     "wound on when it is resumed": (cosine, lambda chosen, batch: times(5 if batch == 0 else 1)(chosen, batch), {}),
+    "restarts": (restarts, times(1), {}),
+    "restarts that are told the epoch": (restarts, told_the_epoch, {}),
+    "restarts behind another": (before_restarts, times(1), {}),
+    "plateau": (plateau, with_loss(1), {}),
+    "plateau after each epoch": (plateau, lambda chosen, batch: with_loss(batch % 3 == 2)(chosen, batch), {}),
     "optimizer steps left out at first": (cosine, times(1), {"skips": 2}),
 }
 
@@ -87,6 +115,20 @@ def test_several_steps_in_a_row_are_told_with_their_line(count):
     line = times.__code__.co_firstlineno + 4
     assert message.startswith(f"CosineAnnealingLR takes {count} steps in a row for each step of SGD at tests/")
     assert f"test_schedules.py:{line}" in message
+
+
+OWN_STEP = {
+    "CosineAnnealingWarmRestarts": (restarts, times(4), "it restarts after 1 / 4 of its T_0"),
+    "ReduceLROnPlateau": (plateau, with_loss(4), "it lowers the rate after 1 / 4 of its patience"),
+}
+
+
+@pytest.mark.parametrize("name", OWN_STEP)
+def test_schedulers_with_a_step_of_their_own_are_told_with_what_comes_too_early(name):
+    make, after, early = OWN_STEP[name]
+    [message] = trained(make, after)
+    assert message.startswith(f"{name} takes 4 steps in a row for each step of SGD at tests/")
+    assert message.endswith(early)
 
 
 def test_of_two_optimizers_each_has_its_own():

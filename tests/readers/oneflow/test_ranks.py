@@ -45,7 +45,10 @@ def test_two_ranks_with_tags_may_mix_line_by_line(tmp_path):
     assert trace.meta["oneflow"]["metric_events"] == 2
 
 
-@pytest.mark.parametrize("tag", ["[rank{}] ", "[rank{}]: ", "rank {}: ", "(Rank {}) ", "[{}] ", "worker-{} | "])
+@pytest.mark.parametrize(
+    "tag",
+    ["[rank{}] ", "[rank{}]: ", "rank {}: ", "(Rank {}) ", "[{}] ", "worker-{} | ", "\x1b[1m2026-11-01 10:00:00 [{}] "],
+)
 def test_each_spelling_of_a_rank_makes_a_graph_of_its_own(tmp_path, tag):
     lines = ONEFLOW.splitlines()
     mixed = "".join(f"{tag.format(rank)}{line}\n" for line in lines for rank in (0, 1))
@@ -58,6 +61,19 @@ def test_a_tag_before_the_first_line_of_a_print_holds_for_all_of_it(tmp_path):
     trace = logs.read(tmp_path, f"[rank0] {ONEFLOW}[rank1] {ONEFLOW}")
     assert counts(trace.nodes["graph"]) == {"net_0 compiled": 4, "net_0 #2 compiled": 4}
     assert [one["rank"] for one in trace.meta["oneflow"]["graphs"]] == ["0", "1"]
+
+
+@pytest.mark.parametrize("numbers", [[12] * 99, range(1, 99)], ids=["one number", "numbered lines"])
+def test_numbers_in_brackets_that_are_no_ranks_name_none(tmp_path, numbers):
+    lines = zip(numbers, ONEFLOW.splitlines(), strict=False)
+    trace = logs.read(tmp_path, "".join(f"[{number}] {line}\n" for number, line in lines))
+    assert counts(trace.nodes["graph"]) == {"net_0 compiled": 4}
+    assert [one["rank"] for one in trace.meta["oneflow"]["graphs"]] == [None]
+
+
+def test_a_bare_number_before_the_first_line_of_each_print_is_a_rank(tmp_path):
+    trace = logs.read(tmp_path, f"[4] {ONEFLOW}[5] {ONEFLOW}")
+    assert [one["rank"] for one in trace.meta["oneflow"]["graphs"]] == ["4", "5"]
 
 
 def test_ranks_that_nothing_tells_apart_make_one_graph_with_a_note(tmp_path):

@@ -1,9 +1,11 @@
 """Strips lines of a OneFlow log of what was put before them: colors, rank tags, times and marks of other tools."""
 
 import re
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from nbkit.readers import rank_tags
+from nbkit.readers.rank_tags import RankTags
 
 COLOR = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 # What stands first in a line that may have a known prefix; most lines have none and are told by this alone.
@@ -14,6 +16,7 @@ PREFIX = re.compile(
     r"(?:DEBUG|INFO|WARNING|WARN|ERROR)\]?(?:\s*[-|:])?)?(?:\s+|$)"
     r"|\d{1,9}(?:(?::(?!\d)|\t)\s?|$)"
 )
+BEFORE_TAG = re.compile(rf"(?:{COLOR.pattern}|{PREFIX.pattern}|\s)*")
 GLOG = re.compile(r"([IWEF])(\d{8}|\d{4}) (\d\d:\d\d:\d\d\.\d+) {1,9}(\d+) ([\w./-]+\.(?:cpp|cc|cu|h|hpp):\d+)\] ?")
 # What begins a record in the middle of a line, behind a prefix that no pattern knows.
 MARK = re.compile(
@@ -44,9 +47,13 @@ def glog(text: str) -> Glog | None:
 
 
 class Cleaner:
-    """Takes prefixes off; those of an unknown form are learned where a record begins behind one."""
+    """Takes prefixes off; those of an unknown form are learned where a record begins behind one.
 
-    def __init__(self) -> None:
+    `lines` are those of the log: they tell whether numbers in brackets are ranks.
+    """
+
+    def __init__(self, lines: Iterable[str] = ()) -> None:
+        self._tags = RankTags(BEFORE_TAG.sub("", line, count=1) if "[" in line else "" for line in lines)
         self._learned: list[re.Pattern[str]] = []
 
     def clean(self, line: str) -> tuple[str | None, str]:
@@ -55,7 +62,7 @@ class Cleaner:
             line = COLOR.sub("", line)
         text, rank = line.strip(), None
         if text[:1] in FIRST:
-            rank, text = _without_prefixes(text)
+            rank, text = self._without_prefixes(text)
         for pattern in self._learned:
             if match := pattern.match(text):
                 return rank, text[match.end() :].lstrip()
@@ -72,15 +79,14 @@ class Cleaner:
             self._learned.append(re.compile(re.sub(r"\d+", lambda _: r"\d+", re.escape(prefix))))
         return text[match.start() :]
 
-
-def _without_prefixes(text: str) -> tuple[str | None, str]:
-    """Returns the rank that a tag names, and the text behind all known prefixes."""
-    rank = None
-    for _ in range(MOST_PREFIXES):
-        found, rest = rank_tags.rank_and_rest(text)
-        if found is None and (match := PREFIX.match(text)):
-            rest = text[match.end() :]
-        if rest is text:
-            break
-        rank, text = found or rank, rest.lstrip()
-    return rank, text
+    def _without_prefixes(self, text: str) -> tuple[str | None, str]:
+        """Returns the rank that a tag names, and the text behind all known prefixes."""
+        rank = None
+        for _ in range(MOST_PREFIXES):
+            found, rest = self._tags.rank_and_rest(text)
+            if found is None and (match := PREFIX.match(text)):
+                rest = text[match.end() :]
+            if rest is text:
+                break
+            rank, text = found or rank, rest.lstrip()
+        return rank, text

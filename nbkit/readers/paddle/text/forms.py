@@ -8,7 +8,7 @@ from nbkit.readers.paddle.text import pir, protobuf_text
 from nbkit.readers.paddle.text.pir import PirReader
 from nbkit.readers.paddle.text.protobuf_text import ProtobufReader
 from nbkit.readers.paddle.text.readable import ReadableReader
-from nbkit.readers.rank_tags import rank_and_rest
+from nbkit.readers.rank_tags import RankTags
 from nbkit.readers.skipped_lines import SkippedLines
 
 READABLE = re.compile(r"// block(?:_idx:| )\s{0,9}\d|\(inputs=")
@@ -35,14 +35,15 @@ class RanksReader:
     `ended` takes every program as soon as it has ended, so that only those that are open are held.
     """
 
-    def __init__(self, skipped: SkippedLines, ended: Callable[[Program], None]) -> None:
+    def __init__(self, tags: RankTags, skipped: SkippedLines, ended: Callable[[Program], None]) -> None:
+        self._tags = tags
         self._skipped = skipped
         self._ended = ended
         self._readers: dict[int | None, AnyReader] = {}
 
     def line(self, number: int, text: str) -> None:
         """Takes the next line, its number from 1."""
-        found, rest = rank_and_rest(text)
+        found, rest = self._tags.rank_and_rest(text)
         rank = None if found is None else int(found)
         if rank not in self._readers:
             self._readers[rank] = AnyReader(self._skipped, self._ended, rank)

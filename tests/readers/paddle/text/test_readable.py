@@ -66,6 +66,13 @@ def test_programs_of_two_ranks_line_by_line(read):
     assert types(trace, "program 2 block 0") == ["mul", "sum", "mul_grad", "sgd"]
 
 
+@pytest.mark.parametrize("numbers", [[12] * 999, range(1, 999)], ids=["one number", "numbered lines"])
+def test_numbers_in_brackets_that_are_no_ranks_name_none(read, numbers):
+    trace = read("".join(f"[{number}] {line}\n" for number, line in zip(numbers, MODERN.splitlines(), strict=False)))
+    assert [(row["graph"], row["rank"]) for row in trace.meta["paddle"]["blocks"]] == [("block 0", None)]
+    assert (types(trace), trace.meta["skipped_lines"]) == (TYPES, [])
+
+
 def test_junk_between_records_is_listed_and_costs_none(read):
     lines = MODERN.splitlines(keepends=True)
     trace = read("".join([*lines[:3], "I1121 gpu_info.cc:1] memory\n", *lines[3:10], "\x00\x01\x02\n", *lines[10:]]))
