@@ -6,26 +6,18 @@ import pandas as pd
 
 from nbkit.findings.dataflow.masks import MEANING
 from nbkit.findings.finding import PLACE, Finding, Severity, at_ops, findings_frame
-from nbkit.schema.message import FROM_RANKS, REACHES_GRADIENTS
 
 SEVERITIES: dict[str, Severity] = {"underflow": "warning", "saturated": "warning"}  # all others are errors
 HANDLE = "Guard the inputs that the message names: clamp, add an eps, or mask before this op, not after it."
-# Advice on a NaN by the beginning of its op and the end of its message. Softmax makes one of -Inf only in a row that
-# has nothing else, a mean of losses where every target is to be ignored.
-SPECIAL = (
-    (
-        "aten._softmax.default",
-        "; inputs there: -inf",
-        f"A row of the scores is hidden as a whole: let it show one position at least. {MEANING}",
-    ),
-    (
-        "aten.nll_loss",
-        " from -100 to -100",
-        "Every target is ignore_index, so that the mean is over none: leave such a batch out, or add the losses up and "
-        "divide by the number of targets, at least 1.",
-    ),
-    ("aten.", REACHES_GRADIENTS, "Put a number there, or keep it out of what the loss is made of."),
-)
+# By the column `cause`.
+GIVEN, RANKS = "given", "ranks"
+OF_CAUSE = {
+    "hidden_row": f"A row of the scores is hidden as a whole: let it show one position at least. {MEANING}",
+    "no_target": "Every target is ignore_index, so that the mean is over none: leave such a batch out, or add the "
+    "losses up and divide by the number of targets, at least 1.",
+    GIVEN: "Put a number there, or keep it out of what the loss is made of.",
+    RANKS: "Run opcheck in each rank of the group: the NaN or Inf begins in one of them.",
+}
 ADVICE = {
     "nan": HANDLE,
     "inf": HANDLE,
@@ -34,7 +26,6 @@ ADVICE = {
     "saturated": "Scale the values into the range of the dtype before the cast, or clamp them if that is meant.",
     "input": "Look where this tensor was made: it was so before this step read it.",
 }
-RANKS = "Run opcheck in each rank of the group: the NaN or Inf begins in one of them."
 # What a step of a GradScaler expects of its backward pass.
 SCALED = "Nothing, while it happens in the first steps only: GradScaler skips such a step and lowers its scale."
 # What tells two tensors that an op met, or two ops, apart.
@@ -46,7 +37,7 @@ def bad_value_findings(
     bad: pd.DataFrame, ops: pd.DataFrame, texts: Mapping[str, str], *, is_scaled: bool = False
 ) -> pd.DataFrame:
     """Returns the findings of `bad`, which has a row per tensor: op_id, kind, MEASURED, parameter, message
-    and follows_from, the op whose Inf it computed with.
+    and follows_from, the op whose Inf it computed with, and `cause`, a key of OF_CAUSE or null.
 
     With `is_scaled`, a GradScaler looks at the gradients, so that what goes wrong in the backward pass is a hint.
     """
@@ -63,7 +54,7 @@ def bad_value_findings(
             rule=first["kind"],
             severity="hint" if is_expected else SEVERITIES.get(first["kind"], "error"),
             message=first["message"],
-            advice=SCALED if is_expected else _advice(first),
+            advice=SCALED if is_expected else OF_CAUSE.get(first["cause"], ADVICE[first["kind"]]),
             parameter=first["parameter"] if isinstance(first["parameter"], str) else None,
             evidence={
                 **{name: first[name] for name in MEASURED},
@@ -72,14 +63,6 @@ def bad_value_findings(
         )
         findings.append(at_ops(finding, ops, alike["op_id"].unique().tolist(), texts))
     return findings_frame(findings)
-
-
-def _advice(bad: pd.Series) -> str:
-    kind, op, message = bad["kind"], bad["op"], bad["message"]
-    if kind == "input" and FROM_RANKS in message:
-        return RANKS
-    fits = [advice for start, end, advice in SPECIAL if op.startswith(start) and message.endswith(end)]
-    return fits[0] if fits and kind == "nan" else ADVICE[kind]
 
 
 def never_scaled(findings: pd.DataFrame) -> pd.DataFrame:

@@ -6,8 +6,6 @@ import pandas as pd
 
 from nbkit.findings.finding import PLACE, Finding, Severity, at_ops, findings_frame
 
-DOCUMENTED = "torch documents it"
-FAR = "far beyond rounding"
 ADVICE = {
     "error": "Run the op alone, from the same inputs, several times; if it differs there, too, its kernel adds up in "
     "no fixed order, or reads memory that nobody has written.",
@@ -23,8 +21,7 @@ def stability_findings(stability: pd.DataFrame, ops: pd.DataFrame, texts: Mappin
     findings = _other_values(stability, ops, texts)
     for _, alike in rows.groupby([*PLACE], sort=False, dropna=False):
         worst = alike.iloc[int(alike["max_ulp"].to_numpy().argmax())]
-        is_known = DOCUMENTED in str(worst["message"])
-        severity: Severity = "warning" if is_known else "error"
+        severity: Severity = "warning" if isinstance(worst["documented"], str) else "error"
         how_far = str(worst["message"]).partition(": ")[2]  # behind which check it was
         message = f"the same inputs give other bits each time: {how_far}"
         evidence = {"max_ulp": worst["max_ulp"]}
@@ -34,17 +31,11 @@ def stability_findings(stability: pd.DataFrame, ops: pd.DataFrame, texts: Mappin
 
 
 def _other_values(stability: pd.DataFrame, ops: pd.DataFrame, texts: Mapping[str, str]) -> list[Finding]:
-    rows = stability[is_far(stability)]
+    rows = stability[stability["beyond_rounding"].notna()]
     findings = []
     for _, alike in rows.groupby([*PLACE], sort=False, dropna=False):
         worst = alike.iloc[int(alike["max_ulp"].to_numpy().argmax())]
-        what = next(part for part in str(worst["message"]).split("; ") if FAR in part)
-        evidence = {"max_ulp": worst["max_ulp"]}
-        finding = Finding("other_values", "error", f"the same numbers give other values {what}", FIX, evidence=evidence)
+        message = f"the same numbers give other values {worst['beyond_rounding']}"
+        finding = Finding("other_values", "error", message, FIX, evidence={"max_ulp": worst["max_ulp"]})
         findings.append(at_ops(finding, ops, alike["op_id"].tolist(), texts))
     return findings
-
-
-def is_far(stability: pd.DataFrame) -> pd.Series:
-    """Returns which calls differ by more than rounding explains."""
-    return stability["message"].fillna("").str.contains(FAR, regex=False).astype(bool)

@@ -4,9 +4,6 @@ import json
 from collections.abc import Iterable
 from typing import Self
 
-REACHES_GRADIENTS = "it reaches the gradients"  # the end of a message, by which its advice is chosen
-# What a collective put into a tensor.
-FROM_RANKS = "was written by "
 HIDDEN = "…"
 # What a message is about is no secret: that an element is zero, NaN, Inf or a truth value.
 PUBLIC_VALUES = frozenset({"0", "-0", "0.0", "-0.0", "nan", "inf", "-inf", "True", "False"})

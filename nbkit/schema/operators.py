@@ -107,5 +107,7 @@ STABILITY = table(
         "float64",
         "largest difference of two such results over the largest element; 0 if all are equal, null if not known",
     ),
-    ("message", "str", "what differs, and whether torch documents the op as nondeterministic; null if nothing"),
+    ("beyond_rounding", "str", "the part of `message` about results that rounding does not keep apart; null if none"),
+    ("documented", "str", "what torch documents of the op's bits: nondeterministic, maybe on CUDA; null if nothing"),
+    ("message", "str", "what differs, and what torch documents; null if nothing"),
 )

@@ -21,8 +21,8 @@ META = {
     "parted_integers": "diverged_integers",
     "unread": "skipped_lines",
 }
-BAD = ["op_id", "kind", *MEASURED, "parameter", "message"]
-# Columns that versions 3 to 7 brought, by frame.
+BAD = ["op_id", "kind", *MEASURED, "parameter", "message", "cause"]
+# Columns that versions since 3 brought, by frame.
 NEW = {
     "ops": ("arguments", "input_dtypes", "input_strides", "own_source", "status"),
     "alignment": ("arguments",),
@@ -30,7 +30,7 @@ NEW = {
     "memory": ("reserved_bytes", "stream", "address", "stack_id"),
     "diffs": ("pattern", "pattern_evidence"),
     "findings": ("own_source",),
-    "stability": ("max_difference_fraction",),
+    "stability": ("max_difference_fraction", "beyond_rounding", "documented"),
 }
 CAPTURED = {"not_kept": "not_captured"}
 # Errors whose messages are nbkit's own; milestones have no type.
@@ -55,7 +55,7 @@ def upgraded_frames(frames: Mapping[str, pd.DataFrame], meta: Mapping[str, Any])
     ops, bad, diffs = frames["ops"], frames.get("findings"), frames.get("diffs")
     if bad is not None:
         messages = [*map(with_values, bad["message"].tolist(), bad["message_values"].tolist())]
-        bad = bad.assign(message=pd.Series(messages, dtype=object), parameter=None)
+        bad = bad.assign(message=pd.Series(messages, dtype=object), parameter=None, cause=None)
         return {**frames, "findings": bad_value_findings(bad[BAD], ops, {})}
     if diffs is not None:
         return {**frames, "findings": difference_findings(diffs, ops, {}, str(meta.get("reference", "the CPU")))}

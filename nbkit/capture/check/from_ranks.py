@@ -7,7 +7,6 @@ import pandas as pd
 
 from nbkit.capture.check.hidden import Held
 from nbkit.capture.replay.op_traits import COLLECTIVES, SPELLED
-from nbkit.schema.message import FROM_RANKS
 
 # They wait for a collective, or wrap what it gives.
 PASSING = ("wait_", "_wrap_")
@@ -34,7 +33,7 @@ def written_by_ranks(
         if call is not None:
             is_made, is_bad = _given_here(call, bad, tensors, held)
             whose = "other ranks' values" if is_made else "the values of its ranks"
-            found[row] = None if is_bad else f"{FROM_RANKS}{_name(ops, call)}, from {whose}"
+            found[row] = None if is_bad else f"was written by {_name(ops, call)}, from {whose}"
     return found
 
 

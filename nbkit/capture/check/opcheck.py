@@ -19,13 +19,13 @@ from nbkit.capture.recorder.needs import check_threads
 from nbkit.capture.recorder.observer import Frames, Meta, Observer
 from nbkit.capture.recorder.recorder import Recorder
 from nbkit.capture.step.module_calls import ModuleCalls
-from nbkit.findings.bad_values import bad_value_findings
+from nbkit.findings.bad_values import GIVEN, RANKS, bad_value_findings
 from nbkit.findings.finding import line_texts, with_findings
 from nbkit.schema import FINDINGS
 from nbkit.trace.trace import Trace
 
 KEYS = ["op_id", "role", "position"]
-MEASURED = ("kind", "role", "position", "inf_count", "message", "reads_inf", "is_masked", "is_given")
+MEASURED = ("kind", "role", "position", "inf_count", "message", "reads_inf", "is_masked", "cause")
 SCALED = (
     "A GradScaler looked at the gradients: where they hold NaN or Inf it skips the optimizer's step and lowers its "
     "scale, so that an overflow in the backward pass of its first steps is expected."
@@ -116,7 +116,7 @@ class CheckObserver(Observer):
     def completed(self, frames: Frames, meta: Meta) -> tuple[Frames, Meta]:
         bad, ops, tensors = self.bad, frames["ops"], frames["tensors"]
         bad["follows_from"] = None
-        is_given = bad["is_given"].to_numpy(dtype=bool)
+        is_given = (bad["cause"] == GIVEN).to_numpy(dtype=bool)
         if meta["filtered_ops"]:  # nobody knows what became of a result
             bad = bad[~is_given].reset_index(drop=True)
         else:
@@ -175,7 +175,7 @@ def with_names(
     other processes wrote.
     """
     parameters: list[str | None] = [None] * len(bad)
-    messages = bad["message"].tolist()
+    messages, causes = bad["message"].tolist(), bad["cause"].tolist()
     inputs = np.flatnonzero(bad["kind"] == "input").tolist()
     if inputs:
         named = tensors[["storage_id", "name"]].dropna().drop_duplicates().drop_duplicates("storage_id", keep=False)
@@ -186,6 +186,7 @@ def with_names(
         parameters[row] = names.get(known.get(key))
         if row in writers:
             messages[row] = f"{parameters[row] or f'input {key[2]}'} {writers[row]}: {_bad_counts(bad.iloc[row])}"
+            causes[row] = RANKS
         elif owner := parameters[row] or _guess(ops.iloc[key[0]]):
             what, is_outside, rest = messages[row].removeprefix(f"input {key[2]} is ").partition(NOBODY)
             if parameters[row] and is_outside:
@@ -195,6 +196,7 @@ def with_names(
     return bad.assign(
         parameter=pd.Series(parameters, dtype=object, index=bad.index),
         message=pd.Series(messages, dtype=object, index=bad.index),
+        cause=pd.Series(causes, dtype=object, index=bad.index),
     )
 
 

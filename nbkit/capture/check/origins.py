@@ -13,10 +13,11 @@ from nbkit import units
 from nbkit.capture.check.inputs import inputs_text, numbers_in, read_only
 from nbkit.capture.check.values import counts, first_true, is_float, largest, number_text, smallest_normal, values_of
 from nbkit.capture.replay.copies import all_tensors, mapped_call
-from nbkit.capture.replay.op_traits import OpTraits, traits_of
+from nbkit.capture.replay.op_traits import OpTraits, bound, traits_of
 from nbkit.capture.replay.reference import NoKernelError, Reference
 from nbkit.ops.families import CASTS
-from nbkit.schema.message import REACHES_GRADIENTS, Message, element
+from nbkit.findings.bad_values import GIVEN
+from nbkit.schema.message import Message, element
 
 # They only put numbers into memory: a NaN among those is there on purpose.
 FILLING = frozenset(
@@ -24,8 +25,6 @@ FILLING = frozenset(
     "constant_pad_nd".split()
 )
 
-# Of what the step itself writes, and the gradients get.
-GIVEN = f": the step puts it there, and {REACHES_GRADIENTS}"
 # Of what came in: a parameter was so before, other tensors may be made within the step, out of sight.
 NOBODY = ", and no recorded op made it so"
 
@@ -64,7 +63,7 @@ class BadTensor:
     slot: int = -1  # index into Recording.ops
     reads_inf: bool = False
     is_masked: bool = False  # added to what a mask had put at the lowest number
-    is_given: bool = False  # the step puts it there itself: wrong only where it reaches what is trained
+    cause: str | None = None  # as in findings.bad_values; what the step gives is wrong only where it is trained on
 
     def __post_init__(self) -> None:
         self.dtype, self.shape = self.tensor.dtype, self.tensor.shape
@@ -94,7 +93,20 @@ def origin_of(
     inputs = inputs_text(traits, args, kwargs, written, position, indices, values.shape)
     message = Message(*_how_many(nans or infs, values, what, indices), inputs)
     is_masked = not nans and traits.packet in ("add", "add_") and _is_masked(values, map(values_of, read))
-    return BadTensor(kind, "output", position, tensor, message, nans, infs, reads_inf=had_inf, is_masked=is_masked)
+    cause = _cause(traits, args, kwargs, indices) if nans else None
+    found = BadTensor(kind, "output", position, tensor, message, nans, infs)
+    found.reads_inf, found.is_masked, found.cause = had_inf, is_masked, cause
+    return found
+
+
+def _cause(traits: OpTraits, args: Any, kwargs: Any, indices: list[int]) -> str | None:
+    """Returns why an op made a NaN there where its kind says it: softmax of -Inf alone, a mean over no target."""
+    arguments = bound(traits.func, args, kwargs)
+    if traits.packet == "_softmax" and arguments["self"][tuple(indices)].item() == -inf:
+        return "hidden_row"
+    if traits.packet.startswith("nll_loss") and bool((arguments["target"] == arguments["ignore_index"]).all()):
+        return "no_target"
+    return None
 
 
 def _is_masked(values: Tensor, read: Iterable[Tensor]) -> bool:
@@ -219,7 +231,8 @@ def given_nan(traits: OpTraits, args: Any, kwargs: Any, tensor: Tensor, position
     if not (nans and is_number and (traits.packet in FILLING or traits.packet == "copy_")):
         return None
     how_many = _how_many(nans, values_of(tensor), "NaN", first_true(torch.isnan(values_of(tensor))))
-    return BadTensor("nan", "output", position, tensor, Message(*how_many, GIVEN), nans, infs, is_given=True)
+    message = Message(*how_many, ": the step puts it there, and it reaches the gradients")
+    return BadTensor("nan", "output", position, tensor, message, nans, infs, cause=GIVEN)
 
 
 def from_outside(tensor: Tensor, position: int) -> BadTensor:

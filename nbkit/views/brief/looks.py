@@ -9,7 +9,6 @@ import pandas as pd
 from nbkit import units
 from nbkit.analysis.values.non_finite import NonFinite, non_finite
 from nbkit.divergence.milestones import off_without_fault
-from nbkit.findings.stability import is_far
 from nbkit.numerics.noise_ratio import HARMLESS
 from nbkit.schema import DIFFS, OPS, PARAMETERS, STABILITY, TENSORS
 from nbkit.trace.trace import Trace
@@ -210,7 +209,7 @@ def _stability(trace: Trace) -> str | None:
 
 def _other_bits(stability: pd.DataFrame) -> str:
     """Says how far results are off in another batch, with other threads or strides, which is rounding."""
-    rows = stability[(stability["max_ulp"] > 0) & ~is_far(stability)]
+    rows = stability[(stability["max_ulp"] > 0) & stability["beyond_rounding"].isna()]
     if rows.empty:
         return ""
     worst = rows.iloc[int(rows["max_difference_fraction"].fillna(-1).to_numpy().argmax())]

@@ -177,11 +177,18 @@ def test_a_part_written_with_nan_keeps_the_whole_from_being_clean():
     assert kinds(step) == []  # given as a number; add_ propagates it
 
 
-def test_a_mean_over_no_target_is_told_as_that():
-    targets = torch.full((3,), -100)
-    trace = found(lambda: nn.functional.cross_entropy(torch.randn(3, 4), targets))
+@pytest.mark.parametrize("ignored", [-100, 1])
+def test_a_mean_over_no_target_is_told_as_that(ignored):
+    targets = torch.full((3,), ignored)
+    trace = found(lambda: nn.functional.cross_entropy(torch.randn(3, 4), targets, ignore_index=ignored))
     assert trace.findings["rule"].tolist() == ["nan"]
     assert trace.findings["advice"][0].startswith("Every target is ignore_index, so that the mean is over none")
+
+
+def test_a_loss_of_nan_with_targets_that_count_is_not_told_as_that():
+    scores, targets = torch.tensor([[math.inf, 0.0]] * 2), torch.tensor([0, -100])
+    advice = found(lambda: nn.functional.cross_entropy(scores, targets)).findings["advice"]
+    assert len(advice) and not advice.str.contains("ignore_index").any()
 
 
 def put_at_an_index(x):

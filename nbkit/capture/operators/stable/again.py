@@ -24,8 +24,8 @@ SAME, DIFFERS = "same", "differs"
 # The checks after the first, which are of use where the op is the same from run to run.
 CHECKS = ("batch", "threads", "strides")
 Arguments = tuple[Any, dict[str, Any]]
-# What was done, how far off the results were, null for not at all, and why that is no rounding.
-Found = tuple[str, Distance | None, str]
+# What was done, how far off the results were, null for not at all, and whether by more than rounding.
+Found = tuple[str, Distance | None, bool]
 
 
 class Again:
@@ -48,6 +48,7 @@ class Again:
         self.expected: list[Kept] = []
         self.verdicts: dict[str, str | None] = {}
         self.messages: list[str] = []
+        self.beyond_rounding: str | None = None
         self.max_ulp = self.max_fraction = 0.0
 
     def check(self, out: Any) -> None:
@@ -64,16 +65,18 @@ class Again:
 
     def note(self, name: str, found: Sequence[Found]) -> None:
         """Takes what a check found; nothing was tried where that is empty."""
-        off = [(what, how_far, why) for what, how_far, why in found if how_far is not None]
+        off = [(what, how_far, is_far) for what, how_far, is_far in found if how_far is not None]
         self.verdicts[name] = None if not found else DIFFERS if off else SAME
         if off:
-            what, worst, why = max(off, key=lambda one: (bool(one[2]), one[1]))
+            what, worst, is_far = max(off, key=lambda one: (one[2], one[1]))
             size = "" if worst.max_ulp == float("inf") else f" by up to {units.general(worst.max_ulp, 3)} ULP"
             if size and isfinite(worst.fraction):
                 size = f" by up to {worst.fraction:.2g} of the largest element ({size.removeprefix(' by up to ')})"
-            self.messages.append(
-                f"{what}: {units.counted(worst.elements, 'element')} differ{'s' * (worst.elements == 1)}{size}{why}"
-            )
+            message = f"{what}: {units.counted(worst.elements, 'element')} differ{'s' * (worst.elements == 1)}{size}"
+            if is_far:
+                message += ", far beyond rounding"
+                self.beyond_rounding = self.beyond_rounding or message
+            self.messages.append(message)
             self.max_ulp = max(self.max_ulp, worst.max_ulp)
             self.max_fraction = max(worst.fraction, self.max_fraction)  # NaN stays
 
@@ -88,14 +91,15 @@ class Again:
 
     def _repeated(self) -> list[Found]:
         runs = (self.run(self.arguments)[1] for _ in range(self.reruns))
-        return [("from run to run", apart(results, self.expected), "") for results in runs]
+        return [("from run to run", apart(results, self.expected), False) for results in runs]
 
     def _strides(self) -> list[Found]:
         arguments = with_other_strides(self.traits, *self.arguments)
         results = None if arguments is None else self.tried(arguments)
         if results is None or not _are_alike(results[1], self.expected):
             return []
-        return [("with other strides", apart(results[1], self.expected), self.judge.told(results[1], self.expected))]
+        is_far = self.judge.are_apart(results[1], self.expected)
+        return [("with other strides", apart(results[1], self.expected), is_far)]
 
     def _batches(self, out: Any) -> list[Found]:
         batch = batch_of(self.traits, *self.arguments, out)
@@ -112,8 +116,8 @@ class Again:
             others = [compared(one.cpu()) for one in _chosen(results[0], batch)]
             wanted = [Kept(one[: len(other)]) for one, other in zip(expected, others, strict=False)]
             if _are_alike(others, wanted):
-                far = self.judge.told(others, wanted, places)
-                found.append((f"with a {what} batch", apart(others, wanted), far))
+                is_far = self.judge.are_apart(others, wanted, places)
+                found.append((f"with a {what} batch", apart(others, wanted), is_far))
         return found
 
     def tried(self, arguments: Arguments) -> tuple[Any, list[Tensor]] | None:

@@ -9,7 +9,6 @@ from torch import Tensor
 from nbkit.capture.operators.stable.bits import Kept
 from nbkit.capture.replay.op_traits import OpTraits
 from nbkit.capture.replay.reference import Reference
-from nbkit.findings.stability import FAR
 from nbkit.numerics.precision import Precision, precision_of
 
 # Distances of less are not looked into: relative to an element, and in ULP.
@@ -26,8 +25,10 @@ class Judge:
         self.traits, self.arguments = traits, arguments
         self.known: list[tuple[Tensor, Tensor]] | None = None
 
-    def told(self, others: Sequence[Tensor], expected: Sequence[Kept], places: Sequence[int] | None = None) -> str:
-        """Returns what to add of results that are further apart than rounding explains; '' of others.
+    def are_apart(
+        self, others: Sequence[Tensor], expected: Sequence[Kept], places: Sequence[int] | None = None
+    ) -> bool:
+        """Returns whether results are further apart than rounding explains.
 
         `places` are the numbers of the results among all of the call. Only where one side is what a run in float64
         gives, and the other is not, the difference is sure: sums that cancel are noise on both. Which of them is right
@@ -41,8 +42,8 @@ class Judge:
             if not distance.max_ulp < max(LEAST_RELATIVE / precision.eps, LEAST_ULP):
                 place = number if places is None else places[number]
                 if self._is_one_wrong(other, kept.tensor, place, precision):
-                    return f", {FAR}"
-        return ""
+                    return True
+        return False
 
     def _is_one_wrong(self, other: Tensor, own: Tensor, place: int, precision: Precision) -> bool:
         try:

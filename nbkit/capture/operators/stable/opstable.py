@@ -34,7 +34,8 @@ from nbkit.trace.checks import checked_count
 from nbkit.trace.trace import Trace
 
 COLUMNS = {"batch": "batch_invariant", "threads": "thread_invariant", "strides": "stride_invariant"}
-OWN = ("call", "run_to_run", *COLUMNS.values(), "max_ulp", "max_difference_fraction", "message")
+OWN = ("call", "run_to_run", *COLUMNS.values(), "max_ulp", "max_difference_fraction")
+TEXTS = ("beyond_rounding", "documented", "message")
 RERUNS, ALIKE = 2, 2
 NO_CHECKS: frozenset[str] = frozenset()
 OTHER_BITS = "sparse and quantized tensors"
@@ -162,7 +163,7 @@ class StableObserver(Interceptor):
             {
                 "op_id": ids,
                 **{name: ops[name].array.take(ids) for name in ("op", "module", "phase", "source")},
-                **{name: [row[name] for row in rows] for name in OWN},
+                **{name: [row[name] for row in rows] for name in (*OWN, *TEXTS)},
             }
         )
         unstable = int((frame["run_to_run"] == DIFFERS).sum())
@@ -189,5 +190,7 @@ def _row(again: Again, known: str | None) -> dict[str, Any]:
         **{column: again.verdicts.get(name) for name, column in COLUMNS.items()},
         "max_ulp": again.max_ulp,
         "max_difference_fraction": again.max_fraction,
+        "beyond_rounding": again.beyond_rounding,
+        "documented": known,
         "message": "; ".join([*again.messages, *([known] if known else [])]) or None,
     }

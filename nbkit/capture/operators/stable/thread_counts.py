@@ -52,8 +52,8 @@ class ThreadCounts:
                 if results is not None:
                     # What an op has written to is not what it read.
                     is_kept = not again.traits.is_writing and apart(results[1], expected) is not None
-                    far = Judge(again.traits, arguments).told(results[1], expected) if is_kept else ""
-                    again.note("threads", [(what, apart(results[1], expected), far)])
+                    is_far = is_kept and Judge(again.traits, arguments).are_apart(results[1], expected)
+                    again.note("threads", [(what, apart(results[1], expected), is_far)])
 
 
 @contextmanager

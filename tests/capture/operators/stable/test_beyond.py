@@ -37,6 +37,8 @@ def test_a_sign_that_depends_on_strides_is_an_error(dtype, is_contiguous):
     assert (finding["rule"], finding["severity"]) == ("other_values", "error")
     assert "24 elements differ by up to 2 of the largest element" in finding["message"]
     assert finding["message"].endswith(" ULP), far beyond rounding")
+    [far] = trace.stability["beyond_rounding"].dropna()
+    assert finding["message"] == f"the same numbers give other values {far}"
     assert trace.brief().startswith("1 error.")
     assert "the bits of" not in trace.brief()
 
