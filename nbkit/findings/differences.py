@@ -4,6 +4,7 @@ import json
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -34,11 +35,17 @@ MEASURED = ("role", "position", "dtype", "shape", "noise_ratio", "max_abs_error"
 
 
 def difference_findings(
-    diffs: pd.DataFrame, ops: pd.DataFrame, texts: Mapping[str, str], reference: str, captured: Collection[int] = ()
+    diffs: pd.DataFrame,
+    ops: pd.DataFrame,
+    texts: Mapping[str, str],
+    reference: str,
+    captured: Collection[int] = (),
+    strides: Mapping[int, Mapping[str, Sequence[int]]] = MappingProxyType({}),
 ) -> pd.DataFrame:
     """Returns the findings of all tensors in `diffs` that are wrong, or that could not be compared.
 
-    `captured` are the op_ids of calls from which a script can be made. Where an op has several findings, `of_op` in
+    `captured` are the op_ids of calls from which a script can be made, `strides` those of inputs by op_id and name with
+    which a call is wrong, and right with contiguous copies. Where an op has several findings, `of_op` in
     their evidence says what its calls have in common.
     """
     findings = []
@@ -51,8 +58,21 @@ def difference_findings(
             placed = replace(placed, advice=REPRODUCE.format(at))
         if finding.rule == "mismatch" and wrong[worst["op"]] > 1:
             placed = replace(placed, evidence={**placed.evidence, "of_op": _of_op(diffs, worst["op"])})
+        if (strided := next((strides[op_id] for op_id in op_ids if op_id in strides), None)) is not None:
+            placed = _with_strides(placed, strided)
         findings.append(placed)
     return findings_frame(findings)
+
+
+def _with_strides(finding: Finding, strides: Mapping[str, Sequence[int]]) -> Finding:
+    copies = "a contiguous copy" if len(strides) == 1 else "contiguous copies"
+    listed = ", and ".join(f"{name}, whose strides are {[*sizes]}" for name, sizes in strides.items())
+    return replace(
+        finding,
+        message=f"{finding.message}; it is right with {copies} of {listed}",
+        advice=f"{finding.advice} Until that is mended, give it {copies}: .contiguous().",
+        evidence={**finding.evidence, "strides": {name: [*sizes] for name, sizes in strides.items()}},
+    )
 
 
 def _of_op(diffs: pd.DataFrame, op: str) -> str:

@@ -16,6 +16,8 @@ from nbkit.capture.diff.mode import DiffMode
 from nbkit.capture.diff.modules.observer import ModuleDiffObserver, checked_level
 from nbkit.capture.diff.options import Scope, scope
 from nbkit.capture.diff.patterns.earlier import name_earlier
+from nbkit.capture.diff.rechecks.strides import strides_at_fault
+from nbkit.capture.diff.shadow.reference_run import other_run
 from nbkit.capture.diff.shadow.shadow_run import ShadowRun
 from nbkit.capture.diff.shadow.target import target
 from nbkit.capture.diff.shadow.trace_run import TraceRun
@@ -170,6 +172,8 @@ class DiffObserver(Observer):
         has_row[diffs["op_id"].to_numpy()] = True
         trace.captured, kept = self.judge.capturer.captured_calls(np.where(has_row[op_ids], op_ids, -1))
         self.captured = frozenset(trace.captured)
+        with isolated(), MutedWarnings() as muted:
+            self.strides = muted.run(lambda: strides_at_fault(trace.captured, diffs, self.scope.threshold))
         meta = {
             "reference": self.reference.text,
             "threshold": self.scope.threshold,
@@ -187,7 +191,8 @@ class DiffObserver(Observer):
         if self.against is not None:
             frames, meta = self.against.completed(frames, meta)
         texts = line_texts(frames["lines"])
-        found = difference_findings(frames["diffs"], frames["ops"], texts, self.reference.text, self.captured)
+        known = self.captured, self.strides
+        found = difference_findings(frames["diffs"], frames["ops"], texts, self.reference.text, *known)
         off = precision_findings(meta, frames["ops"], texts)
         return with_findings(with_findings(frames, found), off) if len(off) else with_findings(frames, found), meta
 
