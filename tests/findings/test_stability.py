@@ -15,7 +15,7 @@ def test_calls_of_one_place_are_one_finding_and_documented_ops_are_warnings():
     ]
     rows = [
         {"op_id": n, **place[n], "call": n, "run_to_run": verdict, "max_ulp": float(n), "message": messages[n]}
-            | {"documented": "nondeterministic" if n == 2 else None}
+        | {"documented": "nondeterministic" if n == 2 else None}
         for n, verdict in enumerate(("differs", "same", "differs"))
     ]
     found = stability_findings(STABILITY.frame(rows), ops, {})

@@ -16,6 +16,7 @@ from nbkit.capture.profiler.alternatives import measure
 from nbkit.capture.profiler.kineto import KinetoOptions, check_free, device_to_record, event_overhead_us
 from nbkit.capture.profiler.kineto_recording import ELSEWHERE, TAKEN, KinetoRecording, Run
 from nbkit.capture.profiler.repeated_runs import repeat_frames
+from nbkit.capture.profiler.subnormals import subnormal_state
 from nbkit.capture.raw.running import TIMING, check_nesting, running
 from nbkit.capture.recorder.recorder import describe_error
 from nbkit.capture.step.tracebacks import failed_at, without_our_frames
@@ -209,7 +210,8 @@ class optime:  # noqa: N801  a context manager is named like the function it sta
             meta["unjudged"] = f"Not timed: {lost[0]}."
         if peaks := peaks_of_most(frames["ops"]):
             meta["measured_device"] = peaks
-        self.trace._fill({**frames, "findings": time_findings(frames, self.measure, forwards=run.forwards)}, meta)
+        findings = time_findings(frames, self.measure, forwards=run.forwards, look=subnormal_state)
+        self.trace._fill({**frames, "findings": findings}, meta)
 
 
 def _delays(ops: pd.DataFrame, wall_us: float, runs: int) -> list[str]:

@@ -17,6 +17,7 @@ from nbkit.findings.time.outside_ops import data_loading, python_code, silence
 from nbkit.findings.time.python_loop import module_loops
 from nbkit.findings.time.scalar_reads import scalar_reads
 from nbkit.findings.time.step import Forwards, TimedStep
+from nbkit.findings.time.subnormals import Look, subnormals
 
 RULES: tuple[Callable[[TimedStep], list[Finding]], ...] = (
     data_loading,
@@ -40,13 +41,15 @@ def time_findings(
     *,
     is_slowed: bool = False,
     forwards: Forwards | None = None,
+    look: Look | None = None,
 ) -> pd.DataFrame:
     """Returns what takes time of a step that could be saved, in the order of its ops, from `ops` and `lines`.
 
     `measure` runs what could take the place of ops: what saves little is then no finding. `is_slowed` says that others
-    recorded the step, whose times are then not told.
+    recorded the step, whose times are then not told. `look` looks at the state of optimizers.
     """
     texts = line_texts(frames.get("lines"))
     step = TimedStep(frames["ops"], texts, measure=measure, is_slowed=is_slowed, forwards=forwards or {})
     found = [finding for rule in RULES for finding in rule(step)] if len(step.ops) > 1 else []
+    found += subnormals(step, look) if look is not None else []
     return findings_frame(sorted(found, key=lambda finding: -1 if finding.op_id is None else finding.op_id))

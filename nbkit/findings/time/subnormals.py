@@ -1,0 +1,51 @@
+"""Finds optimizers whose state holds subnormal numbers, with which a CPU takes many times as long."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from nbkit.findings.finding import Finding
+from nbkit.findings.time.optimizer import LEAST_SHARE, STEP
+from nbkit.findings.time.step import TimedStep
+
+ADVICE = (
+    "Scale the loss up, or its gradients, until the state is in the range of its dtype. torch.set_flush_denormal(True) "
+    "makes such numbers 0 on the CPU; foreach=True stays slow."
+)
+
+
+class Subnormal(NamedTuple):
+    """Says which part of a state tensor, by its name, is `below` the normal range, and how much slower an op is."""
+
+    name: str
+    fraction: float
+    below: float
+    slowdown: float
+
+
+# Looks at the state of all optimizers of a type of torch, and runs an op on it; null where no more is known, or little.
+Look = Callable[[str, str], Subnormal | None]
+
+
+def subnormals(step: TimedStep, look: Look) -> list[Finding]:
+    """Returns a finding where the op that takes most of an optimizer's step is slow for what the state holds."""
+    findings = []
+    for name in step.ops.loc[step.ops["level"] == "api", "op"].dropna().unique():
+        if not (match := STEP.fullmatch(name)):
+            continue
+        inside = np.flatnonzero(step.below(np.flatnonzero(step.names == name)) & step.is_outer)
+        slowest = int(np.bincount(step.codes[inside], weights=step.total_us[inside], minlength=1).argmax())
+        rows, op = inside[step.codes[inside] == slowest], step.kinds[slowest]
+        time_us = float(step.total_us[rows].sum())
+        if not step.is_much(time_us, LEAST_SHARE) or (found := look(match[1], op)) is None:
+            continue
+        message = (
+            f"{found.fraction:.0%} of the elements of {match[1]}'s {found.name} are subnormal numbers, below "
+            f"{found.below:.3g}: run on them, {op} takes {found.slowdown:.0f} times as long as on others; its calls in "
+            f"the optimizer take {step.share(time_us)}"
+        )
+        effect_us = time_us * (1 - 1 / found.slowdown)
+        finding = Finding("subnormal_state", "hint", message, ADVICE, evidence=found._asdict(), effect_us=effect_us)
+        findings.append(step.finding(finding, rows))
+    return findings
