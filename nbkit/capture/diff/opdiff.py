@@ -17,7 +17,6 @@ from nbkit.capture.diff.modules.observer import ModuleDiffObserver, checked_leve
 from nbkit.capture.diff.options import Scope, scope
 from nbkit.capture.diff.patterns.earlier import name_earlier
 from nbkit.capture.diff.rechecks.strides import strides_at_fault
-from nbkit.capture.diff.shadow.reference_run import other_run
 from nbkit.capture.diff.shadow.shadow_run import ShadowRun
 from nbkit.capture.diff.shadow.target import target
 from nbkit.capture.diff.shadow.trace_run import TraceRun
