@@ -3,6 +3,7 @@
 import os
 from collections.abc import Iterable
 from difflib import get_close_matches
+from pathlib import Path
 from traceback import walk_tb
 
 _PACKAGE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "")
@@ -40,6 +41,15 @@ class NonFiniteError(NbkitError):
 
 class CostError(NbkitError):
     """opcost cannot go on: an op needs values, has no rule for its result's shape, or a device that is not there."""
+
+
+def check_version(path: Path, found: int, expected: int) -> None:
+    """Raises TraceError if `path` is of another version of nbkit's own format than this nbkit writes and reads."""
+    if found != expected:
+        raise TraceError(
+            f"{path} has format version {found}, and this nbkit reads format version {expected} only; record it again "
+            "with this version of nbkit, or open it with the one that wrote it."
+        )
 
 
 def is_own_file(name: str) -> bool:

@@ -11,7 +11,7 @@ from nbkit.schema.recording import FAULTS, LINES, MODULES, OPS, SAMPLES, TENSORS
 from nbkit.schema.table import DTYPES, TABLES, Column, Table, nullable, table
 from nbkit.schema.training import PARAMETERS, STEPS
 
-SCHEMA_VERSION = 7
+SCHEMA_VERSION = 7  # of the only layout that is read: another set of columns, or keys of meta, is another number
 RECORDING = (
     OPS, TENSORS, MODULES, LINES, MEMORY, STACKS, BLOCKS, TIMINGS, SAMPLES, DIFFS, FINDINGS, PARAMETERS, STEPS,
     ALIGNMENT, RESULTS, REPLACED, CASTS, CAPTURES, REPLAYED, TRIALS, STABILITY,

@@ -17,13 +17,11 @@ import pyarrow.parquet as pq
 
 from nbkit import units
 from nbkit.compat.text_dtype import arrow_schema
-from nbkit.errors import SchemaError, TraceError, first_line
+from nbkit.errors import SchemaError, TraceError, check_version, first_line
 from nbkit.schema import SCHEMA_VERSION, TABLES
 from nbkit.trace.atomic_write import why_not
 from nbkit.trace.captured_folder import read_captured, write_captured
 from nbkit.trace.captured_values import CapturedCall
-from nbkit.trace.older_captured import read_older_captured
-from nbkit.trace.older_versions import upgraded_frame, upgraded_frames, upgraded_meta, with_new_columns
 
 META = "meta.json"
 MOST_TRACES = 12  # of a folder, taken together
@@ -81,19 +79,8 @@ def read(path: Path) -> tuple[dict[str, pd.DataFrame], dict[str, Any], dict[int,
         raise TraceError(f"{path} is not a trace: it has no {META}; give the folder that Trace.save() wrote.")
     try:
         version, names, meta = _read_meta(path)
-        if version > SCHEMA_VERSION:
-            raise TraceError(
-                f"{path} has schema version {version}, this nbkit reads up to {SCHEMA_VERSION}; upgrade nbkit-torch."
-            )
-        frames = {name: _read_frame(path, name, version) for name in names}
-        if version < 2:
-            meta = upgraded_meta(meta)
-        if version < SCHEMA_VERSION:
-            frames = {name: with_new_columns(name, frame) for name, frame in frames.items()}
-        if version < 3:
-            frames = upgraded_frames(frames, meta)
-        frames = {name: _typed(name, frame) for name, frame in frames.items()}
-        return frames, meta, read_captured(path) or read_older_captured(path)
+        check_version(path, version, SCHEMA_VERSION)
+        return {name: _read_frame(path, name) for name in names}, meta, read_captured(path)
     except (OSError, ValueError, LookupError, TypeError, AttributeError, pa.ArrowException, SchemaError) as error:
         raise TraceError(f"{path} is damaged: {_reason(error)}; record or copy it again.") from error
 
@@ -129,20 +116,14 @@ def _read_meta(path: Path) -> tuple[int, list[str], dict[str, Any]]:
     return version, names, meta
 
 
-def _read_frame(path: Path, name: str, version: int) -> pd.DataFrame:
+def _read_frame(path: Path, name: str) -> pd.DataFrame:
+    """Returns a frame with the dtypes of its table; raises TraceError, or SchemaError if it has other columns."""
     if name not in TABLES:
         raise TraceError(f"{path} holds a frame {name!r} that this nbkit does not know; upgrade nbkit-torch.")
     file = path / f"{name}.parquet"
     if not file.is_file():
         raise TraceError(f"{path} is damaged: {file.name} is missing; record or copy it again.")
     frame: pd.DataFrame = pq.ParquetFile(file).read().to_pandas()
-    if version < 2:
-        frame = upgraded_frame(name, frame)
-    return frame
-
-
-def _typed(name: str, frame: pd.DataFrame) -> pd.DataFrame:
-    """Returns a frame with the dtypes of its table; raises SchemaError if it has other columns."""
     # Parquet knows no nullable pandas dtypes by itself: files of other writers come back as float or object.
     return TABLES[name].check(frame.astype({c.name: c.pandas_dtype for c in TABLES[name].columns if c.name in frame}))
 

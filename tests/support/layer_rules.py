@@ -12,6 +12,7 @@ RANKS = (
     ("compat",),
     ("base",),
     ("trace",),
+    ("findings",),
     ("analysis", "capture", "readers", "simulated"),
     ("views",),
     ("verbs",),
@@ -24,15 +25,14 @@ TOP_FILES = {
     "__init__": "root",
     "__main__": "command_line",
 }
-BASE_FOLDERS = dict.fromkeys(
-    ("schema", "numerics", "ops", "timeline", "divergence", "flops", "graphs", "findings", "devices"), "base"
-)
+BASE_FOLDERS = dict.fromkeys(("schema", "numerics", "ops", "timeline", "divergence", "flops", "graphs", "devices"), "base")
 FRAMES = {"numpy", "pandas"}
 # What a module of compat imports; only a layer that may import that may import the module.
 COMPAT = {"text_dtype": "pandas", "torch_versions": "torch"}
 THIRD_PARTY = {
     "base": FRAMES | {"pyarrow"},
     "trace": FRAMES | {"pyarrow", "safetensors"},
+    "findings": FRAMES,
     "analysis": FRAMES | {"pyarrow"},
     "capture": FRAMES | {"pyarrow", "torch", "scipy"},
     "simulated": FRAMES | {"torch"},

@@ -172,11 +172,6 @@ except TraceError as error:
     assert names(tmp_path) == []
 
 
-def damage_version(path):
-    meta = json.loads((path / "meta.json").read_text())
-    (path / "meta.json").write_text(json.dumps({**meta, "schema_version": SCHEMA_VERSION + 1}))
-
-
 def damage_frames(path, frames):
     meta = json.loads((path / "meta.json").read_text())
     (path / "meta.json").write_text(json.dumps({**meta, "frames": frames}))
@@ -192,8 +187,13 @@ def truncate(file):
 
 
 NO_META = "meta.json has no schema version or no list of frames; record or copy it again"
+OTHER_VERSION = (
+    rf"has format version \d+, and this nbkit reads format version {SCHEMA_VERSION} only; record it again with this "
+    "version of nbkit, or open it with the one that wrote it"
+)
 DAMAGE = {
-    "newer": (damage_version, r"has schema version \d+, this nbkit reads up to \d+; upgrade nbkit-torch"),
+    "newer": (lambda path: damage_meta(path, schema_version=SCHEMA_VERSION + 1), OTHER_VERSION),
+    "older": (lambda path: damage_meta(path, schema_version=SCHEMA_VERSION - 1), OTHER_VERSION),
     "no meta": (lambda path: (path / "meta.json").unlink(), "is not a trace: it has no meta.json"),
     "meta cut": (
         lambda path: truncate(path / "meta.json"),

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from nbkit.errors import NbkitError, TraceError
+from nbkit.errors import NbkitError, TraceError, check_version
 from nbkit.schema import MEMORY, OPS, SCHEMA_VERSION, TABLES, Table
 from nbkit.trace.trace import Trace
 
@@ -17,10 +17,7 @@ class SavedEvents:
         version = head.get("schema_version") if isinstance(head, dict) else None
         if not isinstance(version, int):
             raise _damaged(path, "its nbkit part has no schema version")
-        if version > SCHEMA_VERSION:
-            raise TraceError(
-                f"{path} has schema version {version}, this nbkit reads up to {SCHEMA_VERSION}; upgrade nbkit-torch."
-            )
+        check_version(path, version, SCHEMA_VERSION)
         self.path = path
         self.head: dict[str, Any] = head
         self._ops: dict[str, list[Any]] = {name: [] for name in OPS.names}

@@ -19,12 +19,12 @@ from zlib import crc32
 
 from nbkit.errors import TraceError
 
-FORMAT, VERSION = "nbkit captured calls", 2  # in version 1 a call names NUMBER-CRC32
+FORMAT, VERSION = "nbkit captured calls", 2
 HEAD, CALLS, PLACES = "capture.json", "calls.jsonl", "places.json"
 IN_TRACE = "calls"  # the folder in that of a saved trace
 SHARD = re.compile(r"values-\d{5,}\.safetensors")
 REFERENCE = re.compile(r"parameter:([0-9a-f]{8}):(.+)", re.DOTALL)
-CONTENT = re.compile(r"(\d+)(?:-([0-9a-f]{8}))?")
+CONTENT = re.compile(r"(\d+)-([0-9a-f]{8})")
 PREFIX = re.compile(rb'\{"crc32":"([0-9a-f]{8})","call":')
 Record = dict[str, Any]
 encode = json.JSONEncoder(separators=(",", ":")).encode

@@ -9,7 +9,7 @@ from zlib import crc32
 import numpy as np
 from safetensors import SafetensorError, safe_open
 
-from nbkit.errors import TraceError
+from nbkit.errors import TraceError, check_version
 from nbkit.numerics.precision import Array
 from nbkit.trace.calls.layout import (
     CALLS,
@@ -64,13 +64,12 @@ class CallFolder:
         """Returns the bytes of a content. Raises TraceError if they are not there or not what they were."""
         if isinstance(name, str) and (reference := REFERENCE.fullmatch(name)):
             return self._parameter(*reference.groups())
-        match = CONTENT.fullmatch(name) if isinstance(name, str) else None
-        shard, checksum = self._contents.get(match[1], (None, "")) if match is not None else (None, "")
-        if match is None or shard is None or match[2] not in (None, checksum):
+        shard, checksum = self._contents.get(name, (None, "")) if isinstance(name, str) else (None, "")
+        if shard is None:
             missing = f"; {', '.join(self.damaged_shards)} cannot be read" if self.damaged_shards else ""
             raise TraceError(f"its values {str(name)[:40]!r} are not in the folder{missing}")
         try:
-            data: Array = shard.get_tensor(f"{match[1]}-{checksum}")
+            data: Array = shard.get_tensor(f"{name}-{checksum}")
             is_bytes = data.dtype == np.uint8 and data.ndim == 1
         except (SafetensorError, OSError, ValueError, TypeError, AttributeError, KeyError) as error:
             raise TraceError(f"its values {name!r} cannot be read; capture it again") from error
@@ -104,8 +103,7 @@ class CallFolder:
             shard: Any = safe_open(file, framework="numpy")
             names = shard.keys()
             for match in filter(None, map(CONTENT.fullmatch, names)):
-                if match[2] is not None:
-                    self._contents[match[1]] = shard, match[2]
+                self._contents[match[1]] = shard, match[2]
         except (SafetensorError, OSError, ValueError):
             self.damaged_shards.append(file.name)
 
@@ -129,11 +127,7 @@ def _head(path: Path) -> dict[str, Any]:
         raise TraceError(f"{path} is damaged: {HEAD} is no JSON; capture the step again.") from error
     if not isinstance(head, dict) or head.get("format") != FORMAT or not isinstance(head.get("version"), int):
         raise TraceError(f"{path} holds no captured calls: {HEAD} is of another format; give the folder of opcapture.")
-    if head["version"] > VERSION:
-        raise TraceError(
-            f"{path} has version {head['version']} of captured calls, this nbkit reads up to {VERSION}; upgrade "
-            f"nbkit-torch."
-        )
+    check_version(path, head["version"], VERSION)
     return head
 
 

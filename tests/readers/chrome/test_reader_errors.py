@@ -8,6 +8,7 @@ import pytest
 import nbkit
 from nbkit import TraceError
 from nbkit.readers.text_file import text_pieces
+from nbkit.schema import SCHEMA_VERSION
 from tests.readers.exports import slice_
 
 EVENTS = [slice_("cpu_op", f"aten::op{number}", float(number), 1.0) for number in range(2000)]
@@ -81,14 +82,16 @@ def test_a_folder_of_traces_names_one(tmp_path):
         nbkit.load(tmp_path)
 
 
-def test_a_newer_file_of_nbkit(tmp_path):
-    text = said(tmp_path, b'{"nbkit": {"schema_version": 99}, "traceEvents": []}')
-    assert "has schema version 99" in text and "upgrade nbkit-torch" in text
+@pytest.mark.parametrize("version", [SCHEMA_VERSION - 1, SCHEMA_VERSION + 1])
+def test_a_file_of_another_version_of_nbkit(tmp_path, version):
+    text = said(tmp_path, b'{"nbkit": {"schema_version": %d}, "traceEvents": []}' % version)
+    assert f"has format version {version}, and this nbkit reads format version {SCHEMA_VERSION} only; record" in text
 
 
 def test_a_damaged_file_of_nbkit(tmp_path):
-    head = b'{"nbkit": {"schema_version": 1, "meta": {}, "memory": false, "frames": {}}, "traceEvents": ['
-    assert "is damaged: an event is not as nbkit writes it" in said(tmp_path, head + b'{"ph": "X"}]}')
+    head = b'{"nbkit": {"schema_version": %d, "meta": {}, "memory": false, "frames": {}}, "traceEvents": ['
+    text = said(tmp_path, head % SCHEMA_VERSION + b'{"ph": "X"}]}')
+    assert "is damaged: an event is not as nbkit writes it" in text
 
 
 @pytest.mark.parametrize(
@@ -96,9 +99,9 @@ def test_a_damaged_file_of_nbkit(tmp_path):
     [
         ({"meta": {}}, "its nbkit part has no schema version"),
         ([], "its nbkit part has no schema version"),
-        ({"schema_version": 1, "meta": {}, "frames": {}}, "is damaged: 'memory'"),
+        ({"schema_version": SCHEMA_VERSION, "meta": {}, "frames": {}}, "is damaged: 'memory'"),
         (
-            {"schema_version": 1, "meta": {}, "memory": False, "frames": {"others": {}}},
+            {"schema_version": SCHEMA_VERSION, "meta": {}, "memory": False, "frames": {"others": {}}},
             "the frame 'others' is not known; upgrade nbkit-torch",
         ),
     ],
