@@ -4,6 +4,7 @@ from pathlib import Path
 
 from docs.generator.command_line_page import command_line_page
 from docs.generator.examples import Example, run_all
+from docs.generator.findings_page import findings_page
 from docs.generator.frame_page import frame_page
 from docs.generator.functions_page import functions_page
 from docs.generator.index_page import index_page
@@ -22,6 +23,7 @@ def pages(docs: Path) -> dict[str, str]:
     texts |= {page_of(table): frame_page(table, _fillers(table, examples), docs) for table in known}
     texts["functions.md"] = functions_page(examples)
     texts["command_line.md"] = command_line_page()
+    texts["findings.md"] = findings_page()
     texts["README.md"] = index_page(docs, examples, known)
     return texts
 

@@ -5,9 +5,25 @@ from collections.abc import Mapping
 import pandas as pd
 
 from nbkit.findings.dataflow.masks import MEANING
-from nbkit.findings.finding import PLACE, Finding, Severity, at_ops, findings_frame
+from nbkit.findings.finding import PLACE, Rule, Severity, at_ops, findings_frame
 
-SEVERITIES: dict[str, Severity] = {"underflow": "warning", "saturated": "warning"}  # all others are errors
+SEVERITIES: dict[str, tuple[Severity, ...]] = {
+    **dict.fromkeys(("nan", "inf", "overflow"), ("error", "hint")),
+    **dict.fromkeys(("underflow", "saturated"), ("warning",)),
+    "input": ("error",),
+}
+CONDITIONS = {
+    "nan": "An op gave NaN, and none went in.",
+    "inf": "An op gave Inf from finite inputs; so would the exact computation, or it cannot be told (`out=`, in-place "
+    "ops on lists).",
+    "overflow": "An op gave Inf where the exact result is finite: too large for the dtype, or what the op computes on "
+    "its way is.",
+    "underflow": "No element of a result keeps its precision: all are below the dtype's smallest normal number.",
+    "saturated": "A cast gives numbers for such as its dtype does not hold: beyond the end of a float8 without Inf, "
+    "finite ones beyond an integer's range.",
+    "input": "A tensor came in with NaN or Inf, or lies in memory that was never filled.",
+}
+RULES = {kind: Rule((kind,), of, ("opcheck",), CONDITIONS[kind]) for kind, of in SEVERITIES.items()}
 HANDLE = "Guard the inputs that the message names: clamp, add an eps, or mask before this op, not after it."
 # By the column `cause`.
 GIVEN, RANKS = "given", "ranks"
@@ -50,9 +66,9 @@ def bad_value_findings(
     for _, alike in rows.groupby(list(KEYS), sort=False, dropna=False):
         first = alike.iloc[0]
         is_expected = is_scaled and first["phase"] == "backward" and first["kind"] in ("nan", "inf", "overflow")
-        finding = Finding(
-            rule=first["kind"],
-            severity="hint" if is_expected else SEVERITIES.get(first["kind"], "error"),
+        rule = RULES[first["kind"]]
+        finding = rule.finding(
+            severity="hint" if is_expected else rule.severities[0],
             message=first["message"],
             advice=SCALED if is_expected else OF_CAUSE.get(first["cause"], ADVICE[first["kind"]]),
             parameter=first["parameter"] if isinstance(first["parameter"], str) else None,

@@ -1,4 +1,4 @@
-"""Makes findings of the tensors that opdiff compared and found wrong."""
+"""Makes findings of tensors that opdiff found wrong, and of captured calls that opreplay could not repeat."""
 
 import json
 from collections import Counter
@@ -11,11 +11,29 @@ import numpy as np
 import pandas as pd
 
 from nbkit.divergence.milestones import off_without_fault
-from nbkit.findings.finding import PLACE, Finding, at_ops, counting, findings_frame
+from nbkit.findings.finding import PLACE, Finding, Rule, Severity, at_ops, counting, findings_frame, rule
 from nbkit.numerics.difference_patterns import pattern_text
 from nbkit.numerics.noise_ratio import HARMLESS
 from nbkit.schema.message import Message, with_values
 
+STATUSES: dict[tuple[str, ...], tuple[tuple[Severity, ...], str]] = {
+    ("mismatch",): (
+        ("error",),
+        "A result is further from the reference than rounding explains; of a replay: from what it was.",
+    ),
+    ("shape", "dtype"): (("error",), "A result has another shape, or another dtype, than on the reference."),
+    ("failed",): (
+        ("error", "warning"),
+        "The reference raised, so that the result could not be compared: a warning; a call raises when it is run "
+        "again: an error.",
+    ),
+}
+OF_STATUS = {
+    name: of
+    for names, about in STATUSES.items()
+    for of in [Rule(names, about[0], ("opdiff", "opreplay"), about[1])]
+    for name in names
+}
 ADVICE = {
     "mismatch": "Capture a call of it (keep=1) and run that alone (nbkit.script_of). If it is wrong there, too, its "
     "kernel is at fault.",
@@ -138,8 +156,8 @@ def _differences(
     rows["source"] = ops["source"].to_numpy(object)[rows["op_id"].to_numpy()]
     for _, alike in rows.groupby(["status", "role", "position", "pattern", *PLACE], sort=False, dropna=False):
         worst = alike.iloc[int(alike["noise_ratio"].fillna(np.inf).to_numpy().argmax())]
-        finding = Finding(
-            rule=worst["status"],
+        finding = OF_STATUS[worst["status"]].finding(
+            name=worst["status"],
             severity="warning" if worst["status"] == "failed" else "error",
             message=_message(worst, reference),
             advice=advice.get(worst["status"], advice["mismatch"]),
@@ -152,25 +170,26 @@ def _differences(
         yield (finding, ops, alike["op_id"].tolist()), worst
 
 
-def precision_findings(meta: Mapping[str, Any], ops: pd.DataFrame, texts: Mapping[str, str]) -> pd.DataFrame:
-    """Returns the finding of a step that is off from the other run though no op is at fault; `meta` has the milestones.
+@rule("warning", "hint", verbs=("opdiff",))
+def lost_precision(meta: Mapping[str, Any], ops: pd.DataFrame, texts: Mapping[str, str]) -> list[Finding]:
+    """No op is at fault, and the result of one before the optimizer is off from the run `against` by a tenth of its
+    norm (hint) or half of it: rounding adds up, or gradients underflow to 0.
 
-    It stands at the op where half of the digits were lost.
+    `meta` has the milestones. It stands at the op where half of the digits were lost.
     """
     off = off_without_fault(meta)
     if off is None:
-        return findings_frame([])
+        return []
     largest = meta["largest_error"]
     lost = meta["half_precision_lost_at"] or largest
-    finding = Finding(
-        rule="lost_precision",
+    finding = lost_precision.finding(
         severity="warning" if off >= LOST else "hint",
         message=f"no op is at fault, but results are off from {meta['against']} by up to {off:.3g} of their norm "
         f"({largest['op']}, {largest['phase']}); half of the digits are lost here",
         advice=ADVICE_OFF,
         evidence={"total_error": off, "at_op_id": largest["op_id"], "lost_error": lost["total_error"]},
     )
-    return findings_frame([at_ops(finding, ops, [lost["op_id"]], texts)])
+    return [at_ops(finding, ops, [lost["op_id"]], texts)]
 
 
 def _message(row: pd.Series, reference: str) -> str:
@@ -213,3 +232,38 @@ def pattern_of(row: pd.Series) -> dict[str, Any]:
     if not isinstance(row["pattern"], str):
         return {}
     return {"pattern": row["pattern"], "pattern_evidence": json.loads(row["pattern_evidence"])}
+
+
+REPEAT = (
+    "Run the call again with repeats, and with threads and device as they were: a result that changes from run to run "
+    "is the kernel's; one that is always this one comes from what differs between the two places (torch, CPU, device)."
+)
+
+
+def replay_findings(diffs: pd.DataFrame, ops: pd.DataFrame) -> pd.DataFrame:
+    """Returns a finding for each op, module and line whose replayed results are not the captured ones."""
+    at = np.flatnonzero(~diffs["status"].isin(HARMLESS))
+    rows = diffs.iloc[at].assign(row=at)
+    rows["source"] = ops["source"].to_numpy(object)[rows["op_id"].to_numpy()]
+    findings = []
+    for _, alike in rows.groupby(["status", "role", "position", *PLACE], sort=False, dropna=False):
+        first = alike.iloc[0]
+        finding = OF_STATUS[first["status"]].finding(
+            name=first["status"],
+            severity="error",
+            message=Message(
+                f"{first['role']} {first['position']} is not what it was in the step: ",
+                with_values(str(first["message"]), first["message_values"]),
+            ),
+            advice=REPEAT,
+            evidence=evidence_of(alike),
+        )
+        findings.append(at_ops(finding, ops, alike["op_id"].tolist(), {}))
+    return findings_frame(findings)
+
+
+def evidence_of(rows: pd.DataFrame) -> Mapping[str, object]:
+    """Returns where the rows are in `diffs`, and how far off the first one is, as far as that was measured."""
+    measured = ("noise_ratio", "max_abs_error", "max_ulp", "mismatch_count")
+    known = {name: rows[name].iloc[0] for name in measured if not pd.isna(rows[name].iloc[0])}
+    return {"diffs_rows": rows["row"].tolist(), **known}

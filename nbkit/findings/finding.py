@@ -1,9 +1,12 @@
-"""Defines a finding, and makes the frame of findings."""
+"""Defines a finding, the rules that find them, and makes the frame of findings."""
 
+import inspect
 import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from importlib import import_module
+from pkgutil import walk_packages
 from typing import Any, Literal
 
 import numpy as np
@@ -19,6 +22,8 @@ WRONG: tuple[Severity, ...] = ("error", "warning")
 # Of an alignment, whose first sentence it is.
 DIVERGENCE = "divergence"
 PLACE = ("op", "module", "phase", "source")
+# The verb that applies the rules of a folder here.
+VERBS = {"dataflow": "opaudit", "steps": "audit", "time": "optime", "training": "opaudit", "waste": "opaudit"}
 
 
 @dataclass(frozen=True)
@@ -42,6 +47,75 @@ class Finding:
     evidence: Mapping[str, Any] = field(default_factory=dict)
     effect_us: float | None = None
     effect_bytes: int | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Rule:
+    """Holds a rule: the names, severities and verbs of its findings, and under which `condition` there is one.
+
+    `find` looks for them; the rules of a folder are applied in the order of their `rank`.
+    """
+
+    names: tuple[str, ...]
+    severities: tuple[Severity, ...]
+    verbs: tuple[str, ...]
+    condition: str
+    rank: int = 0
+    find: Callable[..., Iterable[Finding]] | None = None
+
+    def __post_init__(self) -> None:
+        RULES.append(self)
+
+    def __call__(self, *facts: Any, **options: Any) -> list[Finding]:
+        """Returns the findings of this rule."""
+        return [] if self.find is None else [*self.find(*facts, **options)]
+
+    def finding(
+        self,
+        message: str,
+        advice: str,
+        op_id: int | None = None,
+        *,
+        severity: Severity | None = None,
+        name: str | None = None,
+        **fields: Any,
+    ) -> Finding:
+        """Returns a finding of this rule; of several names or severities, it has that which is given.
+
+        Raises ValueError if it is none of the rule's.
+        """
+        (name,) = self.names if name is None else (name,)
+        (severity,) = self.severities if severity is None else (severity,)
+        if name not in self.names or severity not in self.severities:
+            raise ValueError(f"The rule {self.names[0]} has no {severity} {name!r}; name it where the rule is defined.")
+        return Finding(name, severity, message, advice, op_id, **fields)
+
+
+RULES: list[Rule] = []
+
+
+def rule(
+    *severities: Severity, rank: int = 0, names: tuple[str, ...] = (), verbs: tuple[str, ...] = ()
+) -> Callable[[Callable[..., Iterable[Finding]]], Rule]:
+    """Makes a rule of a function; it has the function's name and the folder's verb if no others are given.
+
+    The first paragraph of the docstring is its condition, and with it its row in docs/findings.md.
+    """
+
+    def decorate(find: Callable[..., Iterable[Finding]]) -> Rule:
+        condition = inspect.cleandoc(find.__doc__ or "").partition("\n\n")[0].replace("\n", " ")
+        of = verbs or (VERBS[find.__module__.split(".")[2]],)
+        return Rule(names or (find.__name__,), severities, of, condition, rank, find)
+
+    return decorate
+
+
+def rules_in(package: str) -> list[Rule]:
+    """Returns the rules of all modules of a package, which it imports, in the order of their rank."""
+    for module in walk_packages(import_module(package).__path__, f"{package}."):
+        import_module(module.name)
+    mine = [one for one in RULES if one.find is not None and one.find.__module__.startswith(f"{package}.")]
+    return sorted(mine, key=lambda one: one.rank)
 
 
 def findings_frame(findings: Iterable[Finding]) -> pd.DataFrame:

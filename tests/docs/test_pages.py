@@ -18,7 +18,7 @@ DOCS = ROOT / "docs"
 
 def committed() -> dict[str, str]:
     """The pages in docs/ that the generator writes, by name."""
-    alone = [DOCS / f"{name}.md" for name in ("README", "functions", "command_line")]
+    alone = [DOCS / f"{name}.md" for name in ("README", "functions", "command_line", "findings")]
     names = [*DOCS.glob("verbs/*"), *DOCS.glob("frames/*/*"), *alone]
     return {str(path.relative_to(DOCS)): path.read_text(encoding="utf-8") for path in names}
 

@@ -3,12 +3,32 @@
 import json
 
 import numpy as np
+import pytest
 
-from nbkit.findings.finding import Finding, at_ops, calls_of, findings_frame, line_texts, with_findings, wrong
+from nbkit.findings.finding import (
+    Finding,
+    Rule,
+    at_ops,
+    calls_of,
+    findings_frame,
+    line_texts,
+    rule,
+    rules_in,
+    with_findings,
+    wrong,
+)
 from nbkit.schema import LINES
 from tests.support.fakes import make_ops
 
 A_FINDING = Finding("slow", "hint", "it takes long", "do it once", effect_us=2.5)
+
+
+@pytest.fixture
+def known_rules(monkeypatch):
+    """Holds the rules that a test defines, apart from those of nbkit."""
+    rules = []
+    monkeypatch.setattr("nbkit.findings.finding.RULES", rules)
+    return rules
 
 
 def ops():
@@ -65,3 +85,39 @@ def test_calls_of_evidence_that_nobody_can_read_are_not_known():
 def test_evidence_is_json_that_every_reader_takes():
     found = Finding("r", "error", "so", "", evidence={"ratio": float("inf"), "count": np.int64(3), "of": [np.nan]})
     assert findings_frame([found])["evidence"][0] == '{"ratio": "inf", "count": 3, "of": ["nan"]}'
+
+
+def test_a_rule_has_its_function_s_name_and_docstring(known_rules):
+    @rule("warning", "hint", verbs=("opaudit",))
+    def lost_weight(step):
+        """A weight is lost,
+        or two.
+
+        What a reader of the code has to know.
+        """
+        yield lost_weight.finding(f"{step} is lost", "Look for it.", 3, severity="hint", evidence={"a": 1})
+
+    assert known_rules == [lost_weight]
+    assert (lost_weight.names, lost_weight.condition) == (("lost_weight",), "A weight is lost, or two.")
+    assert lost_weight("w") == [
+        Finding("lost_weight", "hint", "w is lost", "Look for it.", op_id=3, evidence={"a": 1}),
+    ]
+
+
+def test_a_rule_makes_findings_of_its_names_and_severities_only(known_rules):
+    one = Rule(("lost", "found"), ("error",), ("opaudit",), "It is so.")
+    assert one.finding("m", "a", name="found") == Finding("found", "error", "m", "a")
+    for wrong_use in ({"name": "gone"}, {"name": "lost", "severity": "hint"}, {}):
+        with pytest.raises(ValueError, match="has no|too many values"):
+            one.finding("m", "a", **wrong_use)
+
+
+def test_rules_are_found_in_the_files_of_a_package_and_applied_by_rank(tmp_path, monkeypatch, known_rules):
+    text = "from nbkit.findings.finding import rule\n"
+    define = '@rule("hint", rank={}, verbs=("opaudit",))\ndef {}(step):\n    """It is so."""\n    return []\n'
+    (tmp_path / "some_rules").mkdir()
+    for file, rules in (("__init__", ()), ("b", ((10, "first"),)), ("a", ((30, "last"), (20, "second")))):
+        source = text + "".join(define.format(*one) for one in rules)
+        (tmp_path / "some_rules" / f"{file}.py").write_text(source)
+    monkeypatch.syspath_prepend(tmp_path)
+    assert [one.names for one in rules_in("some_rules")] == [("first",), ("second",), ("last",)]

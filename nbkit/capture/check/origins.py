@@ -15,8 +15,8 @@ from nbkit.capture.check.values import counts, first_true, is_float, largest, nu
 from nbkit.capture.replay.copies import all_tensors, mapped_call
 from nbkit.capture.replay.op_traits import OpTraits, bound, traits_of
 from nbkit.capture.replay.reference import NoKernelError, Reference
-from nbkit.ops.families import CASTS
 from nbkit.findings.bad_values import GIVEN
+from nbkit.ops.families import CASTS
 from nbkit.schema.message import Message, element
 
 # They only put numbers into memory: a NaN among those is there on purpose.

@@ -30,8 +30,8 @@ from nbkit.capture.scope.filters import PhaseFilters, selection_of, with_filters
 from nbkit.capture.scope.module_scope import ModuleScope
 from nbkit.capture.step.module_calls import ModuleCalls
 from nbkit.errors import OptionError
-from nbkit.findings.differences import difference_findings, precision_findings
-from nbkit.findings.finding import line_texts, with_findings
+from nbkit.findings.differences import difference_findings, lost_precision
+from nbkit.findings.finding import findings_frame, line_texts, with_findings
 from nbkit.numerics.noise_ratio import HARMLESS, THRESHOLD
 from nbkit.numerics.tolerances import Tolerances
 from nbkit.patterns import Patterns
@@ -192,8 +192,9 @@ class DiffObserver(Observer):
         texts = line_texts(frames["lines"])
         known = self.captured, self.strides
         found = difference_findings(frames["diffs"], frames["ops"], texts, self.reference.text, *known)
-        off = precision_findings(meta, frames["ops"], texts)
-        return with_findings(with_findings(frames, found), off) if len(off) else with_findings(frames, found), meta
+        frames = with_findings(frames, found)
+        off = lost_precision(meta, frames["ops"], texts)
+        return with_findings(frames, findings_frame(off)) if off else frames, meta
 
     def _notes(self) -> Iterator[str]:
         for key in sorted(self.tolerances.unused, key=str):

@@ -12,7 +12,7 @@ from torch.optim import Optimizer
 from nbkit.capture.native.library import own_work
 from nbkit.capture.profiler.alternatives import once
 from nbkit.capture.replay.isolated import isolated
-from nbkit.findings.time.subnormals import Subnormal
+from nbkit.findings.time.cases import Subnormal
 
 # Fewer are usual, and what takes less than so many times as long is noise.
 LEAST_FRACTION, LEAST_SLOWDOWN = 0.01, 2.0

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from nbkit.findings.dataflow.dims import dim_after
 from nbkit.findings.dataflow.flow import Flow, Op, Tensor
-from nbkit.findings.dataflow.found import Found
+from nbkit.findings.finding import Finding, rule
 from nbkit.ops.families import ADDS, DRAWS, FACTORS, FORMS, SOFTMAX, family
 
 # A layer's product is none of them: what adds a bias has a weight.
@@ -27,8 +27,10 @@ class Scores(NamedTuple):
     added: list[tuple[Op, Tensor]]
 
 
-def wrong_softmax_dim(flow: Flow) -> Iterator[Found]:
-    """Finds weights of attention that are normalized over one dimension, and summed over another.
+@rule("warning", "hint", rank=60)
+def softmax_dim(flow: Flow) -> Iterator[Finding]:
+    """Weights of attention are normalized over one dimension and summed over another; a hint where queries and keys are
+    not as many, as slots may compete for inputs.
 
     In a square of positions, and over a dimension of the batch (heads), it is hardly meant; where there are fewer
     queries than keys it may be (slots that compete for what they see), and is a hint.
@@ -52,11 +54,14 @@ def wrong_softmax_dim(flow: Flow) -> Iterator[Found]:
             f"over another one, of size {summed}: the weights of such a sum do not add up to 1"
         )
         evidence = {"product_op_id": use.product.op_id, "shape": [*shape], "dim": dim}
-        yield Found("softmax_dim", "warning" if is_certain else "hint", message, SUM, op, evidence)
+        yield softmax_dim.finding(
+            message, SUM, op.op_id, severity="warning" if is_certain else "hint", evidence=evidence
+        )
 
 
-def twice_added_mask(flow: Flow) -> Iterator[Found]:
-    """Finds a mask or bias that is added to the same scores twice."""
+@rule("warning", rank=70)
+def twice_added_mask(flow: Flow) -> Iterator[Finding]:
+    """The same mask or bias is added to the same scores of attention twice."""
     for op in flow.named(*SOFTMAX):
         scores = _scores(flow, op.inputs[0]) if op.is_ahead and op.inputs else None
         seen: dict[int, Op] = {}
@@ -66,7 +71,7 @@ def twice_added_mask(flow: Flow) -> Iterator[Found]:
                 message = (
                     f"{add.name} adds the same mask of shape {[*mask.shape]} to the scores of attention a second time"
                 )
-                yield Found("twice_added_mask", "warning", message, ONCE, add, {"first_op_id": seen[number].op_id})
+                yield twice_added_mask.finding(message, ONCE, add.op_id, evidence={"first_op_id": seen[number].op_id})
             seen[number] = add
 
 

@@ -1,11 +1,11 @@
-"""Rules about losses: activations applied twice, operands that grow, targets that are the inputs."""
+"""Rules about losses: activations applied twice, operands that grow, targets that are the inputs, a wrong sign."""
 
 from collections import defaultdict
 from collections.abc import Iterator
 from math import prod
 
 from nbkit.findings.dataflow.flow import Flow, Op, Tensor
-from nbkit.findings.dataflow.found import Found
+from nbkit.findings.finding import Finding, rule
 from nbkit.ops.families import ARITHMETIC, CLASS_LOSSES, ELEMENT_LOSSES
 
 # What takes an activation itself, what was applied before, and what to do: softmax in front of cross_entropy.
@@ -36,18 +36,20 @@ REDUCTIONS = frozenset({"mean", "sum"})
 MOST_STEPS = 8
 
 
-def double_activation(flow: Flow) -> Iterator[Found]:
-    """Finds a softmax or sigmoid in front of a loss that applies it itself."""
+@rule("warning", rank=10)
+def double_activation(flow: Flow) -> Iterator[Finding]:
+    """A softmax or sigmoid goes into a function that applies it itself."""
     for name in {name for name, _ in TWICE}:
         for op in flow.named(name):
             before = flow.origin(op.inputs[0]) if op.is_ahead and op.inputs else None
             if before is not None and (name, before.name) in TWICE:
                 message, advice = TWICE[name, before.name]
-                yield Found("double_activation", "warning", message, advice, op, {"first_op_id": before.op_id})
+                yield double_activation.finding(message, advice, op.op_id, evidence={"first_op_id": before.op_id})
 
 
-def unintended_broadcast(flow: Flow) -> Iterator[Found]:
-    """Finds (N, 1) against (N,) in a loss: each broadcasts over the other, so that N x N pairs are compared."""
+@rule("warning", rank=20)
+def unintended_broadcast(flow: Flow) -> Iterator[Finding]:
+    """(N, 1) against (N,) in a loss: both broadcast to (N, N), so that each element meets every one of the other."""
     for op in flow.ops.values():
         if not op.is_ahead or op.name not in PAIRED | ELEMENT_LOSSES or len(op.inputs) < 2:
             continue
@@ -62,8 +64,8 @@ def unintended_broadcast(flow: Flow) -> Iterator[Found]:
                     "meets every element of the other operand"
                 )
                 advice = f"Make the shapes equal before: squeeze(-1) on the one of shape {[*one.shape]}."
-                yield Found(
-                    "unintended_broadcast", "warning", message, advice, op, {"shapes": [column.shape, row.shape]}
+                yield unintended_broadcast.finding(
+                    message, advice, op.op_id, evidence={"shapes": [column.shape, row.shape]}
                 )
 
 
@@ -103,8 +105,9 @@ def _ends_in_a_scalar(flow: Flow, op: Op) -> bool:
     return False
 
 
-def unshifted_targets(flow: Flow) -> Iterator[Found]:
-    """Finds a loss over tokens of a causal model whose targets are the tokens that it reads, each at its own position.
+@rule("warning", rank=30)
+def unshifted_targets(flow: Flow) -> Iterator[Finding]:
+    """A causal model is to predict its own inputs.
 
     A model that sees the whole sequence, or has a decoder with tokens of its own, may well be meant to repeat it.
     """
@@ -123,7 +126,7 @@ def unshifted_targets(flow: Flow) -> Iterator[Found]:
                 f"position: the model learns to repeat its input"
             )
             advice = "Shift them for a language model: logits[:, :-1] against ids[:, 1:]."
-            yield Found("unshifted_targets", "warning", message, advice, op, {"embedding_op_id": lookup.op_id})
+            yield unshifted_targets.finding(message, advice, op.op_id, evidence={"embedding_op_id": lookup.op_id})
 
 
 def _lookup_of(flow: Flow, lookups: list[Op], target: Tensor) -> Op | None:
@@ -134,3 +137,30 @@ def _lookup_of(flow: Flow, lookups: list[Op], target: Tensor) -> Op | None:
     values = flow.values_of(target)
     alike = [op for op in lookups if flow.values_of(op.inputs[1]) == values]
     return next((op for op in alike if len(tables[op.inputs[0].storage_id]) == 1), None)
+
+
+# They measure how wrong a result is; all become small by training.
+ERRORS = ELEMENT_LOSSES | CLASS_LOSSES
+NEGATED = (
+    "Take the minus out: nll_loss, cross_entropy and mse_loss are made small as they are. Nothing, if an adversary is "
+    "trained by it."
+)
+
+
+@rule("hint", rank=100)
+def negated_loss(flow: Flow) -> Iterator[Finding]:
+    """A backward pass begins at minus a cross entropy or another error."""
+    for root in (op for op in flow.named("ones_like") if op.phase == "backward" and op.inputs):
+        op = flow.origin(root.inputs[0])
+        loss = flow.origin(op.inputs[0]) if op is not None and _negates(op) else None
+        if op is not None and loss is not None and loss.name in ERRORS:
+            name = loss.name.removesuffix("_forward")
+            message = f"the loss is {name}, negated: training makes {name} larger"
+            yield negated_loss.finding(message, NEGATED, op.op_id, evidence={"loss_op_id": loss.op_id})
+
+
+def _negates(op: Op) -> bool:
+    factor = op.arguments.get("other")
+    return bool(op.inputs) and (
+        op.name == "neg" or (op.name == "mul" and isinstance(factor, int | float) and factor < 0)
+    )

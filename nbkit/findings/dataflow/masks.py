@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from nbkit.findings.dataflow.attention import PRODUCTS, is_dropout
 from nbkit.findings.dataflow.flow import Flow, Op, Tensor
-from nbkit.findings.dataflow.found import Found
+from nbkit.findings.finding import Finding, rule
 from nbkit.ops.families import CONSTANTS, FORMS, FUSED_ATTENTION, SOFTMAX, TRIANGLES, family
 
 # A score that is lowered by as much has no weight left.
@@ -52,8 +52,9 @@ class Triangle(NamedTuple):
         return self.diagonal <= 0 if self.side == "upper" else self.diagonal >= 0
 
 
-def hidden_diagonal(flow: Flow) -> Iterator[Found]:
-    """Finds masks that hide each position from itself: the first one, or the last, is left without any.
+@rule("warning", rank=80)
+def hidden_diagonal(flow: Flow) -> Iterator[Finding]:
+    """A mask of `triu` or `tril` hides each position from itself, so that the first or last one sees none.
 
     Models that look at earlier positions alone replace what the first one gets, between softmax and product.
     """
@@ -67,11 +68,12 @@ def hidden_diagonal(flow: Flow) -> Iterator[Found]:
                 f"the mask of {op.name} hides each position from itself, so that the {end} one sees no position "
                 "at all: its weights are NaN, or the same for all positions"
             )
-            yield Found("hidden_diagonal", "warning", message, ADVICE[hidden.side], op, _evidence(op, attention))
+            yield hidden_diagonal.finding(message, ADVICE[hidden.side], op.op_id, evidence=_evidence(op, attention))
 
 
-def shown_next(flow: Flow) -> Iterator[Found]:
-    """Finds masks that hide what comes later, but for the very next position; a window hides what is before, too."""
+@rule("hint", rank=90)
+def shown_next(flow: Flow) -> Iterator[Finding]:
+    """A mask of `triu` or `tril` hides what comes later, but for the very next position."""
     of_attention: dict[int, list[tuple[Op, Op, Triangle]]] = defaultdict(list)
     for mask in _masks(flow):
         of_attention[mask[1].op_id].append(mask)
@@ -82,7 +84,7 @@ def shown_next(flow: Flow) -> Iterator[Found]:
                 f"the mask of {op.name} hides what comes later, but shows each position the next one: a model that is "
                 "to predict it reads the answer"
             )
-            yield Found("shown_next", "hint", message, SHOWN_ADVICE, op, _evidence(op, attention))
+            yield shown_next.finding(message, SHOWN_ADVICE, op.op_id, evidence=_evidence(op, attention))
 
 
 def _masks(flow: Flow) -> Iterator[tuple[Op, Op, Triangle]]:

@@ -1,17 +1,18 @@
-"""Rule about memory: a part of a result that a module changes in place, and that another module reads later."""
+"""Rules about memory: a part that is changed in place and read by another module, a cache that is copied to grow."""
 
 from collections.abc import Iterator
 
 from nbkit.findings.dataflow.flow import Flow, Op, Tensor
-from nbkit.findings.dataflow.found import Found
+from nbkit.findings.finding import Finding, rule
 from nbkit.ops.families import FORMS, PARTS
 
 # They compute with what they overwrite. What only fills memory (copy_, fill_, index_put_) is how caches are written.
 IN_PLACE = frozenset("add_ sub_ mul_ div_ addcmul_ addcdiv_ pow_ neg_ clamp_ sigmoid_ tanh_ relu_ exp_".split())
 
 
-def overwritten_views(flow: Flow) -> Iterator[Found]:
-    """Finds an in-place op on a part of what another module made, and an op outside that reads the whole later."""
+@rule("warning", rank=40)
+def overwritten_view(flow: Flow) -> Iterator[Finding]:
+    """An op changes a part of a result in place that another op reads later."""
     for op in flow.ops.values():
         if op.name not in IN_PLACE or not op.is_ahead or op.module is None or not op.inputs:
             continue
@@ -31,7 +32,7 @@ def overwritten_views(flow: Flow) -> Iterator[Found]:
                 "Write it without the in-place op: part = part * scale, not part *= scale; or clone() the part first."
             )
             evidence = {"made_by": maker.op_id, "read_by": reader.op_id}
-            yield Found("overwritten_view", "warning", message, advice, op, evidence)
+            yield overwritten_view.finding(message, advice, op.op_id, evidence=evidence)
 
 
 def _whole_of(flow: Flow, tensor: Tensor) -> Tensor | None:
@@ -58,3 +59,34 @@ def _later(flow: Flow, op: Op, whole: Tensor) -> Iterator[Op]:
 def _is_outside(module: str | None, inside: str) -> bool:
     """Returns whether a module is neither `inside` nor a part of it."""
     return module is not None and module != inside and not module.startswith(f"{inside}.")
+
+
+# So often, that the copies are more than a hundred times the cache.
+FEWEST = 32
+ROOM = "Make the cache once with room for all tokens (torch.empty), and write each into its place."
+
+
+@rule("hint", rank=120)
+def growing_cat(flow: Flow) -> Iterator[Finding]:
+    """32 calls of `cat` or more each copy the result of the one before to make it a little longer."""
+    chains: dict[int, list[Op]] = {}  # by the cat() that is their last so far
+    for op in flow.named("cat"):
+        if not op.inputs or not op.outputs:
+            continue
+        adds_little = len(op.inputs) == 1 or op.inputs[0].numel * 2 >= op.outputs[0].numel
+        before = flow.maker(op.inputs[0]) if adds_little else None
+        chain = [] if before is None else chains.pop(before.op_id, [])
+        chains[op.op_id] = [*chain, op]
+    for chain in chains.values():
+        if len(chain) >= FEWEST:
+            yield _growing(chain)
+
+
+def _growing(chain: list[Op]) -> Finding:
+    last = chain[-1].outputs[0]
+    copied = sum(op.inputs[0].numel for op in chain) / max(last.numel, 1)
+    message = (
+        f"a chain of {len(chain)} calls of cat grows a tensor to {[*last.shape]} little by little, and copies "
+        f"{copied:.0f} times what it holds at the end"
+    )
+    return growing_cat.finding(message, ROOM, chain[0].op_id, evidence={"cats": len(chain), "copied": copied})

@@ -2,39 +2,14 @@
 
 from collections import defaultdict
 from collections.abc import Mapping
+from operator import attrgetter
 
 import pandas as pd
 
-from nbkit.findings.dataflow.attention import twice_added_mask, wrong_softmax_dim
-from nbkit.findings.dataflow.autocast import outside_autocast
-from nbkit.findings.dataflow.batches import lone_rows
-from nbkit.findings.dataflow.caches import growing_cat
 from nbkit.findings.dataflow.flow import Flow
-from nbkit.findings.dataflow.found import Found
-from nbkit.findings.dataflow.losses import double_activation, unintended_broadcast, unshifted_targets
-from nbkit.findings.dataflow.masks import hidden_diagonal, shown_next
-from nbkit.findings.dataflow.memory import overwritten_views
-from nbkit.findings.dataflow.objectives import negated_loss
-from nbkit.findings.dataflow.positions import rounded_positions
-from nbkit.findings.dataflow.views import scrambled_heads
-from nbkit.findings.finding import Finding, at_ops
+from nbkit.findings.finding import Finding, at_ops, rules_in
 
-RULES = (
-    double_activation,
-    unintended_broadcast,
-    unshifted_targets,
-    overwritten_views,
-    rounded_positions,
-    wrong_softmax_dim,
-    twice_added_mask,
-    hidden_diagonal,
-    shown_next,
-    negated_loss,
-    scrambled_heads,
-    growing_cat,
-    outside_autocast,
-    lone_rows,
-)
+RULES, OP_ID = rules_in("nbkit.findings.dataflow"), attrgetter("op_id")
 
 
 def dataflow_findings(ops: pd.DataFrame, tensors: pd.DataFrame, texts: Mapping[str, str]) -> list[Finding]:
@@ -43,14 +18,10 @@ def dataflow_findings(ops: pd.DataFrame, tensors: pd.DataFrame, texts: Mapping[s
     Each line and module has one finding per rule, which counts its calls.
     """
     flow = Flow(ops, tensors)
-    alike: dict[tuple[object, ...], list[Found]] = defaultdict(list)
+    alike: dict[tuple[object, ...], list[Finding]] = defaultdict(list)
     for rule in RULES:
-        for found in rule(flow):
-            row = ops.iloc[found.op.op_id]
-            alike[found.rule, row["op"], found.op.module, str(row["source"])].append(found)
-    findings = []
-    for equal in alike.values():
-        first = min(equal, key=lambda found: found.op.op_id)
-        finding = Finding(first.rule, first.severity, first.message, first.advice, evidence=first.evidence)
-        findings.append(at_ops(finding, ops, sorted(found.op.op_id for found in equal), texts))
-    return sorted(findings, key=lambda finding: finding.op_id or 0)
+        for finding in rule(flow):
+            row = ops.iloc[OP_ID(finding)]
+            alike[finding.rule, row["op"], str(row["module"]), str(row["source"])].append(finding)
+    findings = [at_ops(min(equal, key=OP_ID), ops, sorted(map(OP_ID, equal)), texts) for equal in alike.values()]
+    return sorted(findings, key=OP_ID)

@@ -7,8 +7,10 @@ from statistics import median
 import pandas as pd
 
 from nbkit import units
-from nbkit.findings.finding import Finding
+from nbkit.findings.finding import Finding, rule
 from nbkit.findings.training.names import some
+from nbkit.findings.training.untrained import no_step
+from nbkit.findings.training.updates import skipped_step
 
 # So many steps before one tell what is usual.
 WINDOW, FEWEST = 20, 5
@@ -16,12 +18,8 @@ WINDOW, FEWEST = 20, 5
 OF_MEDIAN, OF_LARGEST = 10.0, 3.0
 # A loss that has become small may jump without harm: one that is less than this share of the first is no finding.
 OF_FIRST = 0.5
-LOSS_NOT_FINITE, GRADIENT_NOT_FINITE, LOSS_JUMPS, FAILED = (
-    "loss_not_finite",
-    "gradient_not_finite",
-    "loss_spike",
-    "failed",
-)
+LOSS_NOT_FINITE, GRADIENT_NOT_FINITE, LOSS_JUMPS = "loss_not_finite", "gradient_not_finite", "loss_spike"
+FAILED = "failed"
 NOT_FINITE = "The findings of this step name the op where the NaN or Inf begins."
 NOT_FINITE_OF = {LOSS_NOT_FINITE: ("loss", "loss"), GRADIENT_NOT_FINITE: ("gradient_norm", "norm of the gradients")}
 # A GradScaler begins with a scale that is too large, and halves it with each step that it skips.
@@ -90,9 +88,9 @@ def step_findings(steps: pd.DataFrame, parameters: pd.DataFrame) -> list[Finding
     for at in steps.index[steps["anomaly"].notna()]:
         kind = str(steps["anomaly"].loc[at])
         if kind == LOSS_JUMPS:
-            findings.append(_jump(steps, at))
+            findings += loss_spike(steps, at)
         elif kind in NOT_FINITE_OF:
-            findings.append(_not_finite(steps, at, kind))
+            findings += not_finite(steps, at, kind)
     return [*findings, *_skipped(steps, parameters), *past_schedule(steps)]
 
 
@@ -102,11 +100,14 @@ def never_stepped(steps: pd.DataFrame) -> list[Finding]:
     if count < FEWEST_WITHOUT or steps["optimizer_steps"].any() or steps["skipped_steps"].any():
         return []
     message = f"No optimizer steps in any of {units.counted(len(steps), 'step')}, and its parameters stay as they were"
-    return [Finding("no_step", "warning", message, NEVER_STEPPED, count=count)]
+    return [no_step.finding(message, NEVER_STEPPED, severity="warning", count=count)]
 
 
+@rule("hint")
 def past_schedule(steps: pd.DataFrame) -> list[Finding]:
-    """Returns a finding where the learning rate falls to 0, step by step, and rises from there as slowly."""
+    """The learning rate falls to a thousandth of its largest value or less, step by step, and rises from there as
+    slowly.
+    """
     rates = steps["learning_rate"].dropna()
     values, numbers = rates.tolist(), steps["step"].loc[rates.index].tolist()
     for at in range(SLOW, len(values) - SLOW):
@@ -117,34 +118,35 @@ def past_schedule(steps: pd.DataFrame) -> list[Finding]:
             fall = f"from {most:.3g} to {values[at]:.3g} by step {numbers[at]}"
             message = f"The learning rate falls {fall} and rises again: its schedule is over there"
             evidence = {"learning_rate": values[at]}
-            return [Finding("past_schedule", "hint", message, PAST, step=numbers[at], evidence=evidence)]
+            return [past_schedule.finding(message, PAST, step=numbers[at], evidence=evidence)]
     return []
 
 
-def _jump(steps: pd.DataFrame, at: int) -> Finding:
+@rule("warning")
+def loss_spike(steps: pd.DataFrame, at: int) -> list[Finding]:
+    """The loss of a step is 10 times the median and 3 times the largest of up to 20 steps before it (5 at least, all
+    positive), and at least half of the first.
+    """
     number, loss = int(steps["step"].loc[at]), float(steps["loss"].loc[at])
     usual = median(steps["loss"].loc[: at - 1].dropna().tolist()[-WINDOW:])
     message = (
         f"The loss jumps to {loss:.3g} in step {number}, {loss / usual:,.0f} times the median of the steps before it "
         f"({usual:.3g})"
     )
-    return Finding(LOSS_JUMPS, "warning", message, SPIKE, step=number, evidence={"loss": loss, "usual": usual})
+    return [loss_spike.finding(message, SPIKE, step=number, evidence={"loss": loss, "usual": usual})]
 
 
-def _not_finite(steps: pd.DataFrame, at: int, kind: str) -> Finding:
+@rule("error", names=(LOSS_NOT_FINITE, GRADIENT_NOT_FINITE))
+def not_finite(steps: pd.DataFrame, at: int, kind: str) -> list[Finding]:
+    """The loss, or the norm of the gradients, becomes NaN or Inf in this step of a script."""
     number = int(steps["step"].loc[at])
     column, what = NOT_FINITE_OF[kind]
     value = "NaN" if math.isnan(steps[column].loc[at]) else "Inf"
     since = f", after {units.counted(at, 'step')} in which it is finite" if at else ""
     when = f"from step {number} on" if _stays(steps, at, column) else f"in step {number}"
-    return Finding(
-        kind,
-        "error",
-        f"The {what} is {value} {when}{since}",
-        NOT_FINITE,
-        step=number,
-        evidence={"loss": steps["loss"].loc[at], "gradient_norm": steps["gradient_norm"].loc[at]},
-    )
+    message = f"The {what} is {value} {when}{since}"
+    measured = {name: steps[name].loc[at] for name in ("loss", "gradient_norm")}
+    return [not_finite.finding(message, NOT_FINITE, name=kind, step=number, evidence=measured)]
 
 
 def _skipped(steps: pd.DataFrame, parameters: pd.DataFrame) -> list[Finding]:
@@ -158,7 +160,7 @@ def _skipped(steps: pd.DataFrame, parameters: pd.DataFrame) -> list[Finding]:
     where = f"the gradient{'s' if len(names) > 1 else ''} of {some(names)}" if names else "gradients"
     message = f"GradScaler skips {all_of} {skipped + done:,} optimizer steps: NaN or Inf is in {where} each time"
     evidence = {"skipped_steps": skipped, "optimizer_steps": done}
-    return [Finding("skipped_step", "warning", message, SKIPPED, count=skipped, evidence=evidence)]
+    return [skipped_step.finding(message, SKIPPED, severity="warning", count=skipped, evidence=evidence)]
 
 
 def _stays(steps: pd.DataFrame, at: int, column: str) -> bool:

@@ -1,11 +1,11 @@
 """Finds the data that makes a step anomalous: values far from those of a usual step, and their place in the batch."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import isfinite
 from statistics import median
 
-from nbkit.findings.finding import Finding
+from nbkit.findings.finding import Finding, rule
 
 # Values are unusual from so many times the largest of the usual step on.
 OF_USUAL = 20.0
@@ -25,17 +25,18 @@ class StepInput:
     largest: tuple[float, ...]
 
 
+@rule("warning", names=("unusual_batch",))
 def unusual_inputs(
     number: int, inputs: Sequence[StepInput], of_usual: int, usual: Sequence[StepInput]
-) -> list[Finding]:
-    """Returns a finding for each input of step `number` that is unusual beside those of step `of_usual`.
+) -> Iterator[Finding]:
+    """In a step that stands out, samples of the data hold values 20 times the largest of the step before.
 
-    Inputs are matched by their order among those of the same op and line.
+    Each input of step `number` is judged beside that of step `of_usual` in the same place among those of its op and
+    line.
     """
     known: dict[tuple[object, ...], list[StepInput]] = {}
     for one in usual:
         known.setdefault((one.op, one.source), []).append(one)
-    findings = []
     for one in inputs:
         alike = known.get((one.op, one.source))
         if not alike:
@@ -44,8 +45,7 @@ def unusual_inputs(
         most = max(before.largest, default=0.0)
         rows = [row for row, value in enumerate(one.largest) if value >= OF_USUAL * most]
         if most and isfinite(most) and rows:
-            findings.append(_finding(number, one, rows, f"step {of_usual} has at most {most:.3g}"))
-    return findings
+            yield _finding(number, one, rows, f"step {of_usual} has at most {most:.3g}")
 
 
 def _finding(number: int, one: StepInput, rows: list[int], usual: str) -> Finding:
@@ -54,9 +54,7 @@ def _finding(number: int, one: StepInput, rows: list[int], usual: str) -> Findin
     samples = f"Sample {listed}" if len(rows) == 1 else f"Samples {listed}"
     holds = "holds" if len(rows) == 1 else "hold"
     others = f"; the median of its samples is {median(one.largest):.3g}" if len(rows) < len(one.largest) else ""
-    return Finding(
-        rule="unusual_batch",
-        severity="warning",
+    return unusual_inputs.finding(
         message=f"{samples} of the batch of step {number} (shape {[*one.shape]}) {holds} values up to {worst:.3g}, "
         f"where {usual}{others}",
         advice=ADVICE,

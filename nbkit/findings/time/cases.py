@@ -123,3 +123,16 @@ def inputs_of(ops: pd.DataFrame, row: int) -> Inputs | None:
         return None
     named = json.loads(arguments) if isinstance(arguments, str) else {}
     return Inputs(sizes, json.loads(dtypes), device, named)
+
+
+class Subnormal(NamedTuple):
+    """Says which part of a state tensor, by its name, is `below` the normal range, and how much slower an op is."""
+
+    name: str
+    fraction: float
+    below: float
+    slowdown: float
+
+
+# Looks at the state of all optimizers of a type of torch, and runs an op on it; null where no more is known, or little.
+Look = Callable[[str, str], Subnormal | None]

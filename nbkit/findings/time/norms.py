@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from nbkit.findings.finding import Finding
+from nbkit.findings.finding import Finding, rule
 from nbkit.findings.time.cases import NormCase, Place, saving
 from nbkit.findings.time.step import LEAST_FRACTION, Ints, TimedStep
 from nbkit.ops.families import ADDS, DIVIDES, EXPANDS, MULTIPLIES, RESHAPES, SAME, SUBTRACTS
@@ -26,18 +26,19 @@ ADVICE = {
 }
 
 
-def norms(step: TimedStep) -> list[Finding]:
-    """Returns one finding for all layer norms of the step that modules make of single ops, and one for RMS norms.
+@rule("hint", rank=80)
+def norm(step: TimedStep) -> Iterator[Finding]:
+    """Two calls of modules or more compute a layer norm or RMS norm over the last dimensions by single ops, and
+    `savings=True` measured that the fused op saves 5 % of the step.
 
     Many models write theirs by hand, and not on each device is the fused op faster: only what was measured is told.
     """
     if step.measure is None:
-        return []
+        return
     found: dict[bool, list[Ints]] = defaultdict(list)
     for ops in _calls(step):
         if (run := _norm(step, ops)) is not None:
             found[bool(step.named(*SUBTRACTS)[run].any())].append(run)
-    findings = []
     for is_centred, runs in found.items():
         ops = np.concatenate(runs)
         time_us = float(step.total_us[ops].sum()) + step.backward_us(step.below(ops))
@@ -49,9 +50,8 @@ def norms(step: TimedStep) -> list[Finding]:
         backward = ", with the backward pass" if step.has_backward else ""
         parts = f"{len(ops) // len(runs):,} single ops each, which take {step.share(time_us)}"
         message = f"{len(runs):,} calls of {NAMES[is_centred]} are made of {parts}{backward}{saved}"
-        finding = Finding("norm", "hint", message, ADVICE[is_centred], effect_us=time_us, evidence={"ops": len(ops)})
-        findings.append(step.finding(finding, [int(run[0]) for run in runs]))
-    return findings
+        finding = norm.finding(message, ADVICE[is_centred], effect_us=time_us, evidence={"ops": len(ops)})
+        yield step.finding(finding, [int(run[0]) for run in runs])
 
 
 def _calls(step: TimedStep) -> Iterator[Ints]:

@@ -1,10 +1,11 @@
 """Finds optimizers that update one parameter at a time, or go over all of them in several passes."""
 
 import re
+from collections.abc import Iterator
 
 import numpy as np
 
-from nbkit.findings.finding import Finding
+from nbkit.findings.finding import Finding, rule
 from nbkit.findings.time.cases import OptimizerCase, Place, saving
 from nbkit.findings.time.step import Flags, TimedStep
 
@@ -19,13 +20,15 @@ LARGE_SHARE = 0.3
 GROUPED = re.compile(r"_(foreach|fused|amp_foreach)_\w+")
 
 
-def single_tensor_optimizers(step: TimedStep) -> list[Finding]:
-    """Returns a finding for each optimizer whose step runs many ops of one tensor each, or much time in unfused ops."""
+@rule("hint", rank=120)
+def optimizer(step: TimedStep) -> Iterator[Finding]:
+    """An optimizer of torch runs 200 ops or more in a step, none of them on a list of parameters, and takes 10 % of the
+    step; or one that can be fused and is not takes 30 %.
+    """
     called = step.ops.loc[step.ops["level"] == "api", "op"].dropna().unique()
     names = [name for name in called if (match := STEP.fullmatch(name)) and match[1] in FOREACH]
     grouped = [name for name in step.kinds if GROUPED.match(name)] if names else []
     is_grouped = step.named(*grouped)
-    findings = []
     for name in names:
         kind = name.split(".")[-2]
         rows = np.flatnonzero(step.names == name)
@@ -44,8 +47,7 @@ def single_tensor_optimizers(step: TimedStep) -> list[Finding]:
         message = f"{kind} {does}: {ops:,} ops in {steps}, {step.share(time_us)}{saved}"
         how = "fused=True): one call updates" if kind in FUSED else "foreach=True): one call of each kind updates"
         advice = f"Use {kind}(..., {how} many parameters."
-        findings.append(step.finding(Finding("optimizer", "hint", message, advice, effect_us=time_us), rows))
-    return findings
+        yield step.finding(optimizer.finding(message, advice, effect_us=time_us), rows)
 
 
 def _names(step: TimedStep, inside: Flags) -> set[str]:

@@ -1,12 +1,13 @@
-"""Finds time of the step that is no op's: loading of data, and other code before a line's ops."""
+"""Finds time of the step that is no op's: loading of data, other code before a line's ops, anomaly detection."""
 
 import re
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
 
 from nbkit import units
-from nbkit.findings.finding import Finding
+from nbkit.findings.finding import Finding, rule
 from nbkit.findings.time.step import Floats, Ints, TimedStep
 
 LOADER = re.compile(r"enumerate\(DataLoader\)#.*")
@@ -23,9 +24,9 @@ OTHER_CODE = "Profile that code by itself; compute on whole batches, or outside 
 SILENT = f"{OTHER_CODE} Of a single run it may be a pause of a machine with other work: repeats=5 tells."
 
 
-def data_loading(step: TimedStep) -> list[Finding]:
-    """Returns a finding for each DataLoader in which the step spends much of its time."""
-    findings = []
+@rule("hint", rank=10)
+def data_loading(step: TimedStep) -> Iterator[Finding]:
+    """A DataLoader takes 20 % of the step or more."""
     names = step.ops["op"].where(step.ops["level"] == "range")
     for name in [name for name in names.dropna().unique() if LOADER.fullmatch(name)]:
         rows = np.flatnonzero((names == name).to_numpy(bool))
@@ -33,15 +34,16 @@ def data_loading(step: TimedStep) -> list[Finding]:
         if step.is_much(time_us, LEAST_LOADING):
             calls = "1 call" if len(rows) == 1 else f"{len(rows):,} calls"
             message = f"{step.share(time_us)} passes in loading data, {calls} of {name}"
-            finding = Finding("data_loading", "hint", message, LOAD_EARLIER, effect_us=time_us)
-            findings.append(step.finding(finding, rows))
-    return findings
+            finding = data_loading.finding(message, LOAD_EARLIER, effect_us=time_us)
+            yield step.finding(finding, rows)
 
 
-def python_code(step: TimedStep) -> list[Finding]:
-    """Returns a finding per line before whose ops much time passes in code that is not torch's, again and again."""
+@rule("hint", rank=20)
+def python_code(step: TimedStep) -> Iterator[Finding]:
+    """25 % of the step or more passes before ops of one line, in pauses of 0.3 ms or more, 4 times or more; no other
+    thread works.
+    """
     rows, gaps_us = _long_gaps(step)
-    findings = []
     gap_of = dict(zip(rows.tolist(), gaps_us.tolist(), strict=True))
     for mine in step.lines(rows):
         time_us = sum(gap_of[row] for row in mine.tolist())
@@ -49,8 +51,7 @@ def python_code(step: TimedStep) -> list[Finding]:
         if len(mine) < FEWEST_GAPS or not has_line or not step.is_much(time_us, LEAST_PYTHON):
             continue
         message = f"{step.share(time_us)} passes outside of ops, just before this line runs one, {len(mine):,} times"
-        findings.append(step.finding(Finding("python_code", "hint", message, OTHER_CODE, effect_us=time_us), mine))
-    return findings
+        yield step.finding(python_code.finding(message, OTHER_CODE, effect_us=time_us), mine)
 
 
 def _long_gaps(step: TimedStep) -> tuple[Ints, Floats]:
@@ -76,8 +77,11 @@ def _long_gaps(step: TimedStep) -> tuple[Ints, Floats]:
     return rows[chosen], gap_us[chosen]
 
 
-def silence(step: TimedStep) -> list[Finding]:
-    """Returns a finding where half of the step and more passes without an op in one module, or outside of all."""
+@rule("hint", rank=30)
+def no_op_ran(step: TimedStep) -> list[Finding]:
+    """50 % of the step or more passes in one module, or outside of all, while nothing runs in any thread, in pauses of
+    20 ms or more.
+    """
     start, gap_us, after = _silences(step)
     if not len(start) or python_code(step):
         return []
@@ -91,7 +95,7 @@ def silence(step: TimedStep) -> list[Finding]:
     longest = int(after[owners == row][gap_us[owners == row].argmax()])
     where = f"{step.names[row]}.forward()" if is_module else _before(step, longest)
     message = f"{step.share(time_us[row]) if step.is_slowed else times} no op ran: {where}"
-    finding = step.finding(Finding("no_op_ran", "hint", message, SILENT, effect_us=time_us[row]), [row])
+    finding = step.finding(no_op_ran.finding(message, SILENT, effect_us=time_us[row]), [row])
     if not is_module:
         return [finding]
     line = step.forwards.get((str(step.ops["model"].iloc[row]), str(step.ops["module"].iloc[row])), (None, None))
@@ -127,3 +131,27 @@ def _around(step: TimedStep, time_us: float) -> int:
     is_module = (step.ops["level"] == "module").to_numpy(bool) & (step.thread == 0)
     inside = is_module & (step.start_us <= time_us) & (time_us <= step.start_us + step.total_us)
     return int(np.flatnonzero(inside)[-1]) if inside.any() else 0
+
+
+# Of autograd's engine: nobody else calls _is_any_true right in one of its nodes.
+NODE = "autograd::engine::evaluate_function"
+CHECKS = ("isnan", "_is_any_true", "item")
+SWITCH_OFF = (
+    "Switch it off: torch.autograd.set_detect_anomaly(False), or take its `with` block away. To find a NaN, "
+    "opcheck names the op where it begins."
+)
+
+
+@rule("warning", rank=130)
+def anomaly_mode(step: TimedStep) -> list[Finding]:
+    """Autograd looks for NaN in what its nodes give: `torch.autograd.set_detect_anomaly` is on."""
+    in_nodes = np.array([str(name).startswith(NODE) for name in np.append(step.names, "")])[step.parent]
+    asked = np.flatnonzero(step.named("_is_any_true") & in_nodes)
+    if not len(asked):
+        return []
+    time_us = float(step.total_us[step.named(*CHECKS) & in_nodes].sum())
+    message = (
+        "Anomaly detection is on: torch keeps the Python stack of each forward op, whose time that makes longer, and "
+        f"looks for NaN in {len(asked):,} gradients, which takes {step.share(time_us)}"
+    )
+    return [step.finding(anomaly_mode.finding(message, SWITCH_OFF, effect_us=time_us), asked)]

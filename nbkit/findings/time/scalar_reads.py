@@ -1,9 +1,11 @@
 """Finds values that are read one by one, where one read of a whole tensor would do."""
 
+from collections.abc import Iterator
+
 import numpy as np
 import pandas as pd
 
-from nbkit.findings.finding import Finding
+from nbkit.findings.finding import Finding, rule
 from nbkit.findings.time.step import LEAST_FRACTION, Floats, TimedStep
 
 # Python between two ops of a line takes some microseconds; a longer pause has another cause.
@@ -14,15 +16,17 @@ MANY_READS = 256
 ADVICE = "Keep the values in a tensor and read them once: losses.tolist(), or total += losses.detach().sum()."
 
 
-def scalar_reads(step: TimedStep) -> list[Finding]:
-    """Returns a finding per line that reads many values: enough of them to take time, or to make a device wait."""
+@rule("hint", rank=40)
+def scalar_reads(step: TimedStep) -> Iterator[Finding]:
+    """A line reads 32 values or more per pass of the model (`item`), and that takes 5 % of the step, or a device is
+    recorded.
+    """
     # A bool(tensor) reads through aten.is_nonzero.
     rows = np.flatnonzero(step.named("item", "is_nonzero") & step.is_outer & ~step.in_phase("optimizer"))
     if len(rows) < MOST_READS:
-        return []
+        return
     between = _python_around(step)
     has_device = bool((step.ops["level"] == "kernel").any())
-    findings = []
     for mine in step.lines(rows):
         reads, time_us = len(mine), float(step.total_us[mine].sum() + between[mine].sum())
         per_pass = reads / step.passes
@@ -31,9 +35,8 @@ def scalar_reads(step: TimedStep) -> list[Finding]:
             continue
         waits = "each waits for the device" if has_device else "on an accelerator each waits for the device"
         message = f"{reads:,} values are read one by one, which takes {step.share(time_us)} with Python around; {waits}"
-        finding = Finding("scalar_reads", "hint", message, ADVICE, effect_us=time_us)
-        findings.append(step.finding(finding, mine))
-    return findings
+        finding = scalar_reads.finding(message, ADVICE, effect_us=time_us)
+        yield step.finding(finding, mine)
 
 
 def _python_around(step: TimedStep) -> Floats:

@@ -10,7 +10,7 @@ import pandas as pd
 
 from nbkit import units
 from nbkit.findings.finding import Finding, at_ops
-from nbkit.findings.time.cases import Inputs, Measure, Saving, inputs_of
+from nbkit.findings.time.cases import Inputs, Look, Measure, Saving, inputs_of
 from nbkit.ops.names import packet_of
 from nbkit.timeline.nesting import depth_levels, subtree_sums
 
@@ -25,7 +25,8 @@ BACKWARD_CALLS = ("torch.autograd.backward", "torch.autograd.grad")
 
 @dataclass(frozen=True)
 class TimedStep:
-    """Holds the ops of one run; `texts` are the lines of code by source, `measure` runs what could replace ops.
+    """Holds the ops of one run; `texts` are the lines of code by source, `measure` runs what could replace ops, and
+    `look` looks at the state of optimizers.
 
     `is_slowed` says that others recorded the run, so that shares are told and times are not; `forwards` where the
     forward() of a module stands, and its first line.
@@ -34,6 +35,7 @@ class TimedStep:
     ops: pd.DataFrame
     texts: Mapping[str, str]
     measure: Measure | None = field(default=None, kw_only=True)
+    look: Look | None = field(default=None, kw_only=True)
     is_slowed: bool = field(default=False, kw_only=True)
     forwards: Forwards = field(default_factory=dict, kw_only=True)
 

@@ -1,11 +1,10 @@
 """Finds optimizers whose state holds subnormal numbers, with which a CPU takes many times as long."""
 
-from collections.abc import Callable
-from typing import NamedTuple
+from collections.abc import Iterator
 
 import numpy as np
 
-from nbkit.findings.finding import Finding
+from nbkit.findings.finding import Finding, rule
 from nbkit.findings.time.optimizer import LEAST_SHARE, STEP
 from nbkit.findings.time.step import TimedStep
 
@@ -15,22 +14,11 @@ ADVICE = (
 )
 
 
-class Subnormal(NamedTuple):
-    """Says which part of a state tensor, by its name, is `below` the normal range, and how much slower an op is."""
-
-    name: str
-    fraction: float
-    below: float
-    slowdown: float
-
-
-# Looks at the state of all optimizers of a type of torch, and runs an op on it; null where no more is known, or little.
-Look = Callable[[str, str], Subnormal | None]
-
-
-def subnormals(step: TimedStep, look: Look) -> list[Finding]:
-    """Returns a finding where the op that takes most of an optimizer's step is slow for what the state holds."""
-    findings = []
+@rule("hint", rank=130)
+def subnormal_state(step: TimedStep) -> Iterator[Finding]:
+    """1 % or more of the elements of an optimizer's state are subnormal numbers, and the op that takes most of its
+    step, and 10 % of the whole, takes twice as long or more on them on this CPU.
+    """
     for name in step.ops.loc[step.ops["level"] == "api", "op"].dropna().unique():
         if not (match := STEP.fullmatch(name)):
             continue
@@ -38,7 +26,7 @@ def subnormals(step: TimedStep, look: Look) -> list[Finding]:
         slowest = int(np.bincount(step.codes[inside], weights=step.total_us[inside], minlength=1).argmax())
         rows, op = inside[step.codes[inside] == slowest], step.kinds[slowest]
         time_us = float(step.total_us[rows].sum())
-        if not step.is_much(time_us, LEAST_SHARE) or (found := look(match[1], op)) is None:
+        if not step.is_much(time_us, LEAST_SHARE) or step.look is None or (found := step.look(match[1], op)) is None:
             continue
         message = (
             f"{found.fraction:.0%} of the elements of {match[1]}'s {found.name} are subnormal numbers, below "
@@ -46,6 +34,5 @@ def subnormals(step: TimedStep, look: Look) -> list[Finding]:
             f"the optimizer take {step.share(time_us)}"
         )
         effect_us = time_us * (1 - 1 / found.slowdown)
-        finding = Finding("subnormal_state", "hint", message, ADVICE, evidence=found._asdict(), effect_us=effect_us)
-        findings.append(step.finding(finding, rows))
-    return findings
+        finding = subnormal_state.finding(message, ADVICE, evidence=found._asdict(), effect_us=effect_us)
+        yield step.finding(finding, rows)

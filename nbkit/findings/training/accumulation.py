@@ -1,14 +1,14 @@
 """Finds gradients that a backward pass added to those of the step before, and means that add up undivided."""
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from nbkit.findings.finding import Finding, at_ops, counting
+from nbkit.findings.finding import Finding, at_ops, counting, rule
 from nbkit.findings.training.facts import Accumulation, Audit
 from nbkit.findings.training.names import about, listed_names, plural
 from nbkit.ops.families import CLASS_LOSSES, ELEMENT_LOSSES
@@ -83,16 +83,15 @@ def _writes(ops: pd.DataFrame, tensors: pd.DataFrame) -> dict[int, pd.DataFrame]
     return {int(str(storage)): of for storage, of in table.groupby("storage_id", sort=False)}
 
 
-def accumulation_findings(audit: Audit) -> list[Finding]:
-    """Returns one finding for each model and kind of accumulated gradients."""
-    findings = []
+@rule("error", "hint", rank=40)
+def accumulated_gradient(audit: Audit) -> Iterator[Finding]:
+    """A backward pass adds to the gradient that the step before used; a hint where it is from before the recording."""
     keys = dict.fromkeys((one.model, one.is_earlier) for one in audit.accumulations)
     for model, is_earlier in keys:
         alike = [one for one in audit.accumulations if (one.model, one.is_earlier) == (model, is_earlier)]
         names = [one.name for one in alike]
         whose = "from before the recording" if is_earlier else "of the step before"
-        finding = Finding(
-            rule="accumulated_gradient",
+        finding = accumulated_gradient.finding(
             severity="hint" if is_earlier else "error",
             message=f"The backward pass adds the {plural(names, 'gradient')} of {listed_names(audit, model, names)} to "
             f"{'that' if len(names) == 1 else 'those'} {whose}, and the optimizer uses the sum",
@@ -100,12 +99,14 @@ def accumulation_findings(audit: Audit) -> list[Finding]:
             **about(names),
         )
         placed = at_ops(finding, audit.ops, [min(one.op_id for one in alike)], audit.texts)
-        findings.append(counting(placed, len(names)))
-    return findings
+        yield counting(placed, len(names))
 
 
+@rule("hint", rank=300)
 def summed_means(audit: Audit) -> list[Finding]:
-    """Returns a finding where in each step backward passes of one line begin at means that nothing divides."""
+    """At each step of the one optimizer 4 backward passes or more of one line add up, each begins at a mean, and
+    nothing divides the gradients behind them.
+    """
     if len(audit.optimizers) != 1:
         return []
     ended = [one for one in audit.passes if one.step < audit.steps]
@@ -125,7 +126,7 @@ def summed_means(audit: Audit) -> list[Finding]:
         f"{many} backward passes add up to each step of {audit.optimizers[0]}, and each begins at a mean that is not "
         f"divided: the gradient is {many} times that of the mean over all of them"
     )
-    return [at_ops(Finding("summed_means", "hint", message, SUMMED), audit.ops, op_ids, audit.texts)]
+    return [at_ops(summed_means.finding(message, SUMMED), audit.ops, op_ids, audit.texts)]
 
 
 def _loss(audit: Audit, ops: range) -> int | None:

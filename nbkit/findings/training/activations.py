@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from nbkit.findings.dataflow.flow import Flow, Op
-from nbkit.findings.finding import Finding, at_ops
+from nbkit.findings.finding import Finding, at_ops, rule
 from nbkit.findings.training.facts import Activation, Audit
 from nbkit.ops.families import ADDS, CONVOLUTIONS, DROPOUTS, FORMS, LAYER_PRODUCTS, NORMS, PERMUTES, RELUS
 
@@ -23,8 +23,11 @@ ADVICE = (
 )
 
 
+@rule("warning", "hint", rank=150)
 def dead_units(audit: Audit) -> list[Finding]:
-    """Returns findings of layers whose units are 0 in all rows of all their calls in training mode."""
+    """Behind a ReLU all units of a layer are 0 in every row of the batch, in training mode: a warning; 90 % of 16 or
+    more: a hint.
+    """
     if not audit.has_backward or not any(_is_suspect(one) for one in audit.activations):
         return []
     flow = audit.flow
@@ -84,8 +87,7 @@ def _judged(audit: Audit, model: str, path: str, calls: Sequence[Call]) -> Findi
         return None
     of = f"All {units:,}" if is_all else f"{count:,} of {units:,}"
     end = ": nothing passes, and no gradient comes back" if is_all else ""
-    finding = Finding(
-        rule="dead_units",
+    finding = dead_units.finding(
         severity="warning" if is_all else "hint",
         message=f"{of} outputs of {path or model} are 0 behind their activation, in each of {rows:,} rows{end}",
         advice=ADVICE,

@@ -1,11 +1,11 @@
 """Judges what happens to gradients between the backward pass and the step: cleared too early, clipped too early."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from nbkit import units
-from nbkit.findings.finding import Finding
+from nbkit.findings.finding import Finding, Rule, rule
 from nbkit.findings.training.facts import Audit, Clip
 from nbkit.findings.training.names import about, by_model, listed_names
 
@@ -19,8 +19,11 @@ SCALED = "Call scaler.unscale_(optimizer) between backward() and clip_grad_norm_
 FEWEST = 2
 
 
-def cleared_gradients(audit: Audit) -> list[Finding]:
-    """Returns findings of parameters that a backward pass reached, and that have no gradient at any step."""
+@rule("warning", rank=190)
+def cleared_gradient(audit: Audit) -> list[Finding]:
+    """A backward pass computes gradients, and none is there at any step: `zero_grad()` stands between, or `step()`
+    before `backward()`.
+    """
     if not audit.steps or audit.idle_steps != audit.steps or (audit.steps == 1 and not audit.ran_before_step):
         return []
     rows = audit.trainable
@@ -30,9 +33,7 @@ def cleared_gradients(audit: Audit) -> list[Finding]:
     none = rows[is_reached & (rows["gradient"] == "none").to_numpy(dtype=bool, na_value=False)]
     is_too_early = _steps_before_backward(audit)
     return [
-        Finding(
-            rule="cleared_gradient",
-            severity="warning",
+        cleared_gradient.finding(
             message=_too_early(audit, model, of) if is_too_early else _gone(audit, model, of),
             advice=TOO_EARLY if is_too_early else CLEARED,
             **about(of),
@@ -72,14 +73,22 @@ def reached_parameters(audit: Audit) -> set[tuple[str, str]]:
     return set(zip(models.tolist(), rows["name"].tolist(), strict=True))
 
 
-def clippings(audit: Audit) -> list[Finding]:
-    """Returns findings of calls of clip_grad_norm_ that clip nothing, or gradients that a GradScaler still scales."""
-    findings = []
-    for source in dict.fromkeys(clip.source for clip in audit.clips):
-        clips = [clip for clip in audit.clips if clip.source == source]
-        has_used = (audit.trained["gradient"] == "finite").any() and audit.steps > audit.idle_steps
-        if has_used and len(clips) >= FEWEST and all(clip.norm == 0 for clip in audit.clips):
-            findings.append(_clipping("early_clipping", clips, *_clips_nothing(clips)))
+@rule("warning", rank=200)
+def early_clipping(audit: Audit) -> list[Finding]:
+    """`clip_grad_norm_` clipped nothing at two steps or more, and the optimizer used gradients: it was given no
+    parameters (a generator that was used up), others than the optimizer's, or ran before `backward()`; it says which.
+    """
+    has_used = (audit.trained["gradient"] == "finite").any() and audit.steps > audit.idle_steps
+    if not has_used or any(clip.norm != 0 for clip in audit.clips):
+        return []
+    several = [clips for clips in _by_line(audit.clips) if len(clips) >= FEWEST]
+    return [_clipping(early_clipping, clips, *_clips_nothing(clips)) for clips in several]
+
+
+@rule("warning", rank=210)
+def scaled_clipping(audit: Audit) -> Iterator[Finding]:
+    """`clip_grad_norm_` clips gradients that a GradScaler has not unscaled, to less than the loss scale."""
+    for clips in _by_line(audit.clips):
         scaled = [clip for clip in clips if (clip.scale or 1.0) > max(1.0, clip.most)]
         if scaled:
             scale = scaled[0].scale or 1.0
@@ -87,8 +96,12 @@ def clippings(audit: Audit) -> list[Finding]:
                 f"clip_grad_norm_ clips gradients that are still multiplied by the loss scale of {scale:g}, to a norm "
                 f"of {scaled[0].most:g}: after the scale is taken out, {scaled[0].most / scale:.2g} is left"
             )
-            findings.append(_clipping("scaled_clipping", scaled, message, SCALED))
-    return findings
+            yield _clipping(scaled_clipping, scaled, message, SCALED)
+
+
+def _by_line(clips: Sequence[Clip]) -> list[list[Clip]]:
+    lines = dict.fromkeys(clip.source for clip in clips)
+    return [[clip for clip in clips if clip.source == source] for source in lines]
 
 
 def _clips_nothing(clips: Sequence[Clip]) -> tuple[str, str]:
@@ -103,10 +116,8 @@ def _clips_nothing(clips: Sequence[Clip]) -> tuple[str, str]:
     return f"clip_grad_norm_ clipped nothing: it was given {given} {whose}, while others had gradients", OTHERS
 
 
-def _clipping(rule: str, clips: list[Clip], message: str, advice: str) -> Finding:
-    return Finding(
-        rule=rule,
-        severity="warning",
+def _clipping(of: Rule, clips: list[Clip], message: str, advice: str) -> Finding:
+    return of.finding(
         message=message,
         advice=advice,
         step=clips[0].step,

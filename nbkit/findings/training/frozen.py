@@ -1,9 +1,11 @@
 """Judges parameters that stand still: frozen, with a learning rate of 0, without gradient since, reset in the step."""
 
+from collections.abc import Iterator
+
 import numpy as np
 import pandas as pd
 
-from nbkit.findings.finding import Finding, at_ops, counting
+from nbkit.findings.finding import Finding, at_ops, counting, rule
 from nbkit.findings.training.facts import Audit, History, at_line
 from nbkit.findings.training.names import about, by_model, listed_names, plural, some
 
@@ -22,35 +24,29 @@ STOPPED = (
 )
 
 
-def frozen_in_optimizer(audit: Audit) -> list[Finding]:
-    """Returns findings of frozen parameters that an optimizer holds: that may be meant, or the wrong part."""
+@rule("hint", rank=220)
+def frozen_parameter(audit: Audit) -> Iterator[Finding]:
+    """An optimizer holds a parameter with `requires_grad=False`, or moved it before that."""
     rows = audit.trained
     rows = rows[~rows["requires_grad"] & (rows["optimizer_steps"].fillna(0) > 0)]
     still = rows[(rows["changed_fraction"].fillna(0) == 0).to_numpy(dtype=bool)]
     moved = rows.drop(still.index)
-    findings = []
     for model, names in by_model(still):
         all_of = audit.trained[audit.trained["model"] == model]
         share = float(still["numel"][still["model"] == model].sum() / all_of["numel"].sum())
         verb = "has" if len(names) == 1 else "have"
-        findings.append(
-            Finding(
-                rule="frozen_parameter",
-                severity="hint",
-                message=f"The optimizer holds {listed_names(audit, model, names)}, which {verb} requires_grad=False "
-                f"and never {'moves' if len(names) == 1 else 'move'}: {100 * share:.2g} % of the elements of {model}",
-                advice=FROZEN,
-                **about(names, share=share),
-            )
+        yield frozen_parameter.finding(
+            message=f"The optimizer holds {listed_names(audit, model, names)}, which {verb} requires_grad=False "
+            f"and never {'moves' if len(names) == 1 else 'move'}: {100 * share:.2g} % of the elements of {model}",
+            advice=FROZEN,
+            **about(names, share=share),
         )
-    return [*findings, *(_late(audit, model, names) for model, names in by_model(moved))]
+    yield from (_late(audit, model, names) for model, names in by_model(moved))
 
 
 def _late(audit: Audit, model: str, names: list[str]) -> Finding:
     is_one = len(names) == 1
-    return Finding(
-        rule="frozen_parameter",
-        severity="hint",
+    return frozen_parameter.finding(
         message=f"The optimizer changes {listed_names(audit, model, names)}, though "
         f"{'it is' if is_one else 'they are'} frozen at the end (requires_grad=False)",
         advice=LATE,
@@ -58,8 +54,10 @@ def _late(audit: Audit, model: str, names: list[str]) -> Finding:
     )
 
 
-def zero_rates(audit: Audit) -> list[Finding]:
-    """Returns findings of parameters that an optimizer stepped with a learning rate of exactly 0, several times.
+@rule("warning", "hint", rank=240)
+def zero_rate(audit: Audit) -> Iterator[Finding]:
+    """The learning rate is exactly 0 at the last two steps or more; a warning where it is so of all parameters at all
+    of two steps or more.
 
     All of them at all steps is hardly meant; a group may be held still, and a schedule may end.
     """
@@ -71,30 +69,24 @@ def zero_rates(audit: Audit) -> list[Finding]:
         count = 0 if history is None else _zeros_at_end(history)
         if history is not None and count >= STEPS_AT_ZERO:
             groups.setdefault((model, count, len(history.rates)), []).append(name)
-    findings = []
     for (model, count, steps), names in groups.items():
         since = steps - count
         when = f"from step {since} on, at {count} of {steps} steps" if since else f"at all {steps} steps"
-        findings.append(
-            Finding(
-                rule="zero_rate",
-                severity="warning" if count == steps and len(names) == len(rows) else "hint",
-                message=f"The learning rate of {listed_names(audit, model, names)} is exactly 0 {when}: nothing is "
-                "learned there",
-                advice=RATE,
-                step=steps - count,
-                **about(names, steps=count),
-            )
+        yield zero_rate.finding(
+            severity="warning" if count == steps and len(names) == len(rows) else "hint",
+            message=f"The learning rate of {listed_names(audit, model, names)} is exactly 0 {when}: nothing is "
+            "learned there",
+            advice=RATE,
+            step=steps - count,
+            **about(names, steps=count),
         )
-    return findings
 
 
-def repeated_schedules(audit: Audit) -> list[Finding]:
-    """Returns findings of schedulers that step several times in a row for each step of their optimizer."""
+@rule("hint", rank=250)
+def repeated_schedule(audit: Audit) -> list[Finding]:
+    """A scheduler steps several times in a row, as often after each of two or more steps of its optimizer."""
     return [
-        Finding(
-            rule="repeated_schedule",
-            severity="hint",
+        repeated_schedule.finding(
             message=f"{one.type} takes {one.times} steps in a row for each step of {one.optimizer}"
             f"{at_line(audit, one.source)}: {one.early.format(one.times)}",
             advice=ONCE,
@@ -116,8 +108,9 @@ def _zeros_at_end(history: History) -> int:
     return number
 
 
-def stopped_gradients(audit: Audit) -> list[Finding]:
-    """Returns findings of parameters that had a gradient at some steps, and none at all those that follow.
+@rule("hint", rank=230)
+def stopped_gradient(audit: Audit) -> list[Finding]:
+    """A parameter gets a gradient at the first steps, and none at two or more that follow.
 
     Branches may take turns, so that it is a hint, and only where there are as many steps without as a turn of two has.
     """
@@ -133,9 +126,7 @@ def stopped_gradients(audit: Audit) -> list[Finding]:
 
 def _stopped(audit: Audit, model: str, names: list[str], had: int, steps: int) -> Finding:
     first = "at the first step" if had == 1 else f"at the first {had} steps"
-    return Finding(
-        rule="stopped_gradient",
-        severity="hint",
+    return stopped_gradient.finding(
         message=f"{listed_names(audit, model, names)} {'gets a' if len(names) == 1 else 'get'} "
         f"{plural(names, 'gradient')} {first}, and none at the {steps - had} that follow",
         advice=STOPPED,
@@ -144,8 +135,9 @@ def _stopped(audit: Audit, model: str, names: list[str], had: int, steps: int) -
     )
 
 
-def reset_parameters(audit: Audit) -> list[Finding]:
-    """Returns findings of parameters that a line fills with random numbers while they are trained."""
+@rule("hint", rank=260)
+def reset_parameter(audit: Audit) -> list[Finding]:
+    """A line fills a trained parameter with random numbers."""
     ops, tensors = audit.ops, audit.tensors
     names = ops["op"].str.split(".").str[1].fillna("")
     drawing = ops[names.isin(["normal_", "uniform_", "random_"]) & (ops["phase"] != "optimizer")]
@@ -171,9 +163,7 @@ def _reset(audit: Audit, of: pd.DataFrame) -> Finding:
     names = counts.index.tolist()
     most = int(counts.max())
     times = "" if most == 1 else f", {'up to ' if counts.nunique() > 1 else ''}{most} times"
-    finding = Finding(
-        rule="reset_parameter",
-        severity="hint",
+    finding = reset_parameter.finding(
         message=f"{some(names)} {'is' if len(names) == 1 else 'are'} filled with random numbers in the "
         f"step{times}: what was learned, or loaded, is lost",
         advice="Initialize each parameter once, when the model is made, before weights are loaded.",

@@ -1,17 +1,26 @@
 """Judges gradients: none, zero, not finite, vanishing or exploding along the depth of a model."""
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 
-from nbkit.findings.finding import Finding, at_ops, counting
-from nbkit.findings.training.cuts import Cut, find_cuts
+from nbkit.findings.finding import Finding, Severity, at_ops, counting, rule
+from nbkit.findings.training.cleared import reached_parameters
+from nbkit.findings.training.cuts import LEAVING, Cut, GradientFlow, find_cuts
 from nbkit.findings.training.facts import Audit, at_line, has_name
-from nbkit.findings.training.names import about, by_model, listed_names, plural
+from nbkit.findings.training.names import about, by_model, listed_names, plural, some
 
 # So many steps of the optimizer of a model without any gradient are worth a look.
 STEPS_OF_MODEL = 2
+NO_BACKWARD = "Call loss.backward() before optimizer.step()."
+NO_GRAPH = "Compute the loss with autograd on: outside of torch.no_grad() and torch.inference_mode()."
+NO_SLOPE = (
+    "Call backward() on the loss as the model gives it: item(), numpy(), torch.tensor(), detach(), argmax and "
+    "comparisons pass no gradient on. requires_grad_() on their result does not bring it back."
+)
+NO_LOSS = "Look what backward() is called on: it must be computed from what this model gives."
 NO_GRADIENT = "Keep the values in tensors that autograd follows up to the loss: no detach(), .data, numpy() or item()."
 REENTRANT = (
     "Use checkpoint(..., use_reentrant=False), of transformers gradient_checkpointing_kwargs={'use_reentrant': False}; "
@@ -24,29 +33,110 @@ NEVER = "Call the module in forward(), or leave its parameters out."
 NOT_FINITE = "Find the op that makes the NaN or Inf with opcheck, and skip the step or clip before it."
 
 
-def missing_gradients(audit: Audit) -> list[Finding]:
-    """Returns findings of parameters in an optimizer that have no gradient, though a backward pass ran."""
-    rows = audit.trainable
-    reached = set(rows["model"][rows["gradient"].isin(["zero", "finite", "non_finite"])])
-    still = (rows["changed_fraction"].fillna(0) == 0).to_numpy(dtype=bool)
-    none = rows[(rows["gradient"] == "none").to_numpy(dtype=bool, na_value=False) & still]
-    if not audit.has_backward or not len(none):
-        return []
-    is_read = has_name(audit, none)
-    is_reached = none["model"].isin(reached).to_numpy(dtype=bool)
-    findings = _cut_off(audit, none[is_read & is_reached])
+@rule("error", "warning", "hint", rank=10)
+def no_gradient(audit: Audit) -> list[Finding]:
+    """A parameter in an optimizer gets no gradient: the named op cuts the graph; a hint where the loss does not depend
+    on it, gets but a mask or an index of it, or under `torch.no_grad`; an error where no parameter gets one at any
+    step, with what cuts the loss off, or that `backward()` is never called.
+    """
+    none, reached = _without_gradient(audit)
+    is_read, is_reached = has_name(audit, none), none["model"].isin(reached).to_numpy(dtype=bool)
+    findings = [*_untrained(audit), *_cut_off(audit, none[is_read & is_reached])]
     if reached:
         # A whole model may be left alone for some steps, such as the generator while its critic trains.
         is_long = (none["optimizer_steps"] >= STEPS_OF_MODEL).to_numpy(dtype=bool)
         aside = _cut_off(audit, none[is_read & ~is_reached & is_long])
         findings += [replace(one, severity="hint") for one in aside if one.severity == "warning"]
-    unread = none[~is_read & (none["calls"].fillna(1) == 0).to_numpy(dtype=bool)]
-    return [*findings, *(_never(audit, model, names) for model, names in by_model(unread))]
+    return findings
+
+
+@rule("hint", rank=20)
+def never_called(audit: Audit) -> list[Finding]:
+    """No op of the recording reads a parameter that an optimizer holds."""
+    none, _ = _without_gradient(audit)
+    unread = none[~has_name(audit, none) & (none["calls"].fillna(1) == 0).to_numpy(dtype=bool)]
+    return [
+        never_called.finding(
+            message=f"The optimizer holds {listed_names(audit, model, names)}, but no op of the recording reads "
+            f"{'it' if len(names) == 1 else 'them'}",
+            advice=NEVER,
+            **about(names),
+        )
+        for model, names in by_model(unread)
+    ]
+
+
+def _without_gradient(audit: Audit) -> tuple[pd.DataFrame, set[str]]:
+    """Returns the parameters in an optimizer that have no gradient and stay, and the models of which others have one.
+
+    There are none where no backward pass ran.
+    """
+    rows = audit.trainable
+    reached = set(rows["model"][rows["gradient"].isin(["zero", "finite", "non_finite"])])
+    still = (rows["changed_fraction"].fillna(0) == 0).to_numpy(dtype=bool)
+    none = rows[(rows["gradient"] == "none").to_numpy(dtype=bool, na_value=False) & still]
+    return (none if audit.has_backward else none[:0]), reached
+
+
+def _untrained(audit: Audit) -> list[Finding]:
+    """Returns an error where optimizers step and no parameter of a model gets a gradient or moves.
+
+    A step before which nothing ran may be one of a delayed backward pass, or a scheduler's.
+    """
+    rows = audit.trainable
+    everything = audit.trained
+    is_idle = audit.steps > 0 and audit.idle_steps == audit.steps and audit.ran_before_step
+    if not is_idle or not len(rows) or not has_name(audit, rows).any():
+        return []
+    has_none = (everything["gradient"] == "none").to_numpy(dtype=bool, na_value=False)
+    is_still = (everything["changed_fraction"] == 0).to_numpy(dtype=bool, na_value=False)
+    if not has_none.all() or not is_still.all() or reached_parameters(audit):
+        return []
+    cut = GradientFlow(audit).cut_of_loss(rows["name"].tolist()) if audit.has_backward else None
+    why, advice = _cause(audit, cut)
+    named = "; ".join(listed_names(audit, model, names) for model, names in by_model(rows))
+    optimizers = [*dict.fromkeys(audit.optimizers)]
+    times = "once" if audit.steps == 1 else f"{audit.steps} times"
+    they = ("step", "change") if len(optimizers) > 1 else ("steps", "changes")
+    finding = no_gradient.finding(
+        severity="error",
+        message=f"{some(optimizers)} {they[0]} {times} and {they[1]} nothing: {named} "
+        f"get{'s' if len(rows) == 1 else ''} no gradient; {why}",
+        advice=advice,
+        **about(rows["name"].tolist(), steps=audit.steps),
+    )
+    if cut is None:
+        return [finding]
+    return [counting(at_ops(finding, audit.ops, [_call_of(audit, cut)], audit.texts), len(rows))]
+
+
+def _call_of(audit: Audit, cut: Cut) -> int:
+    """Returns the op_id of what cuts: of the call that takes a value out of torch, else of the op."""
+    parent = audit.ops["parent_id"].iloc[cut.op_id]
+    return cut.op_id if pd.isna(parent) or audit.ops["op"].iloc[int(parent)] not in LEAVING else int(parent)
+
+
+def _cause(audit: Audit, cut: Cut | None) -> tuple[str, str]:
+    """Returns why a loss has no gradient, and what to do."""
+    if not audit.has_backward:
+        return "backward() is never called", NO_BACKWARD
+    if cut is None:
+        return "backward() is called on what does not depend on them", NO_LOSS
+    op, source = (audit.ops[column].iloc[_call_of(audit, cut)] for column in ("op", "source"))
+    op = op if op in LEAVING else op.rpartition(".")[0]
+    line = at_line(audit, source)
+    if cut.kind == "no_grad":
+        return f"the loss is computed without autograd (torch.no_grad){line}", NO_GRAPH
+    if cut.kind == "data":
+        return f"the graph is cut where {op} reads .data{line}", NO_SLOPE
+    if cut.kind == "values":
+        return f"the graph is cut where a tensor is made of plain values{line}", NO_SLOPE
+    return f"the graph is cut by {op}{line}", NO_SLOPE
 
 
 def _cut_off(audit: Audit, rows: pd.DataFrame) -> list[Finding]:
     """Returns a finding for each op that cuts these parameters off, and each model."""
-    cuts = _without_grad_together(find_cuts(audit, rows))
+    cuts = _without_grad_together(find_cuts(audit, rows)) if len(rows) else []
     return [
         _missing(audit, model, names, cut)
         for cut in dict.fromkeys(cuts)
@@ -64,7 +154,7 @@ def _missing(audit: Audit, model: str, names: list[str], cut: Cut | None) -> Fin
     listed = f"{listed_names(audit, model, names)} get{'s' if len(names) == 1 else ''} no gradient"
     if cut is None:
         message = f"{listed}: the loss does not depend on what {'it gives' if len(names) == 1 else 'they give'}"
-        return Finding("no_gradient", "hint", message, UNUSED, **about(names))
+        return no_gradient.finding(message, UNUSED, severity="hint", **about(names))
     op, source = (audit.ops[column].iloc[cut.op_id] for column in ("op", "source"))
     how = {
         "cut": f"the graph is cut by {op.rpartition('.')[0]}",
@@ -76,8 +166,7 @@ def _missing(audit: Audit, model: str, names: list[str], cut: Cut | None) -> Fin
     }[cut.kind]
     if cut.kind == "checkpoint":
         source = next(one.source for one in audit.closed if cut.op_id in one.ops)
-    finding = Finding(
-        rule="no_gradient",
+    finding = no_gradient.finding(
         severity="hint" if cut.kind in ("no_grad", "choice") else "warning",
         message=f"{listed}; {how}{at_line(audit, source)}",
         advice={"no_grad": UNUSED, "choice": UNUSED, "checkpoint": REENTRANT}.get(cut.kind, NO_GRADIENT),
@@ -89,25 +178,13 @@ def _missing(audit: Audit, model: str, names: list[str], cut: Cut | None) -> Fin
     return replace(found, op=None, module=None, source=source, source_text=audit.texts.get(source))
 
 
-def _never(audit: Audit, model: str, names: list[str]) -> Finding:
-    return Finding(
-        rule="never_called",
-        severity="hint",
-        message=f"The optimizer holds {listed_names(audit, model, names)}, but no op of the recording reads "
-        f"{'it' if len(names) == 1 else 'them'}",
-        advice=NEVER,
-        **about(names),
-    )
-
-
-def non_finite_gradients(audit: Audit) -> list[Finding]:
-    """Returns findings of gradients with NaN or Inf that an optimizer used."""
+@rule("error", rank=50)
+def non_finite_gradient(audit: Audit) -> list[Finding]:
+    """An optimizer uses a gradient with NaN or Inf."""
     rows = audit.trainable
     bad = rows[(rows["gradient"] == "non_finite").to_numpy(dtype=bool, na_value=False)]
     return [
-        Finding(
-            rule="non_finite_gradient",
-            severity="error",
+        non_finite_gradient.finding(
             message=f"The optimizer uses NaN or Inf in the {plural(names, 'gradient')} of "
             f"{listed_names(audit, model, names)}",
             advice=NOT_FINITE,
@@ -120,7 +197,7 @@ def non_finite_gradients(audit: Audit) -> list[Finding]:
 # A chain of layers of one kind: so many, each with so much less gradient than the one behind it.
 LEAST_LAYERS = 5
 MOST_KEPT = 0.6
-SHRINKS = {"warning": 1e-5, "hint": 1e-3}
+SHRINKS: dict[Severity, float] = {"warning": 1e-5, "hint": 1e-3}
 VANISHING = (
     "Use residual connections, a norm between layers, another activation (GELU, ReLU), or another initialization."
 )
@@ -129,8 +206,9 @@ EXPLODING = (
 )
 
 
-def depth_gradients(audit: Audit) -> list[Finding]:
-    """Returns findings of chains of like layers along which gradients vanish, or explode, toward the input."""
+@rule("warning", "hint", rank=100, names=("vanishing_gradient", "exploding_gradient"))
+def depth_gradients(audit: Audit) -> Iterator[Finding]:
+    """Gradients shrink, or grow, toward the input along 5 or more like layers, by 1e3 in all (hint) or 1e5."""
     rows = audit.trained
     rows = rows[(rows["gradient"] == "finite").to_numpy(dtype=bool, na_value=False) & (rows["gradient_norm"] > 0)]
     rows = rows[rows["name"].str.endswith("weight") & rows["shape"].str.contains(",", regex=False)]
@@ -138,19 +216,17 @@ def depth_gradients(audit: Audit) -> list[Finding]:
         zip(zip(audit.modules["model"], audit.modules["module"], strict=True), audit.modules["type"], strict=True)
     )
     kinds = [types.get(key) for key in zip(rows["model"], rows["module"], strict=True)]
-    findings = []
     for (model, kind, _), chain in rows.groupby(
         [rows["model"], pd.Series(kinds, rows.index), rows["shape"]], sort=False
     ):
         norms = chain["gradient_norm"].to_numpy()
-        for rule, values in (("vanishing_gradient", norms), ("exploding_gradient", norms[::-1])):
+        for name, values in (("vanishing_gradient", norms), ("exploding_gradient", norms[::-1])):
             severity = _shrinking(values)
             if severity is not None:
-                findings.append(_along(rule, severity, str(model), str(kind), chain))
-    return findings
+                yield _along(name, severity, str(model), str(kind), chain)
 
 
-def _shrinking(norms: np.ndarray) -> str | None:
+def _shrinking(norms: np.ndarray) -> Severity | None:
     """Returns how severe it is that each value is so much less than the next; null if it is not so."""
     if len(norms) < LEAST_LAYERS or not (norms[:-1] <= MOST_KEPT * norms[1:]).all():
         return None
@@ -158,16 +234,16 @@ def _shrinking(norms: np.ndarray) -> str | None:
     return fits[0] if fits else None
 
 
-def _along(rule: str, severity: str, model: str, kind: str, chain: pd.DataFrame) -> Finding:
+def _along(name: str, severity: Severity, model: str, kind: str, chain: pd.DataFrame) -> Finding:
     names, norms = chain["name"].tolist(), chain["gradient_norm"].tolist()
     per_layer = (norms[-1] / norms[0]) ** (1 / (len(norms) - 1))
-    shrinks, factor = ("shrinks", per_layer) if rule == "vanishing_gradient" else ("grows", 1 / per_layer)
-    return Finding(
-        rule=rule,
-        severity="warning" if severity == "warning" else "hint",
+    shrinks, factor = ("shrinks", per_layer) if name == "vanishing_gradient" else ("grows", 1 / per_layer)
+    return depth_gradients.finding(
+        name=name,
+        severity=severity,
         message=f"The gradient {shrinks} toward the input by a factor of {factor:.2g} per layer along {len(norms)} "
         f"{kind} layers of {model}: norm {norms[-1]:.2g} at {names[-1]}, {norms[0]:.2g} at {names[0]}",
-        advice=VANISHING if rule == "vanishing_gradient" else EXPLODING,
+        advice=VANISHING if name == "vanishing_gradient" else EXPLODING,
         parameter=names[0],
         count=len(names),
         evidence={"parameters": names, "gradient_norms": norms},

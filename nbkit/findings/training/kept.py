@@ -1,12 +1,12 @@
 """Judges graphs that stay alive over steps, and random numbers that are the same at each step."""
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 import pandas as pd
 
-from nbkit.findings.finding import Finding, at_ops
+from nbkit.findings.finding import Finding, at_ops, rule
 from nbkit.findings.training.facts import Audit, at_line
 
 # The results of the last step are alive at its end, and may be; so may those of the step before.
@@ -22,21 +22,22 @@ DRAWS = ("aten.native_dropout", "aten.rand")
 DRAWN_BY, DRAWN = "torch.nn.functional.", ("aten.bernoulli", "aten.normal", "aten.uniform")
 
 
-def kept_graphs(audit: Audit) -> list[Finding]:
-    """Returns findings of results, alive at the end, whose graph reaches back over several steps or their steps do."""
+@rule("hint", rank=280)
+def kept_graph(audit: Audit) -> Iterator[Finding]:
+    """Results of a line, or their graph, hold ops of three steps or more at the end; with the line of a
+    `backward(create_graph=True)`.
+    """
     if not audit.alive or audit.steps < FEWEST_STEPS:
-        return []
+        return
     graph = _Graph(audit)
     kept: dict[tuple[object, ...], list[int]] = defaultdict(list)
     for op_id in graph.ends(audit.alive):
         op = audit.ops.iloc[op_id]
         kept[op["op"], op["module"] if isinstance(op["module"], str) else None, str(op["source"])].append(op_id)
-    findings = []
     for op_ids in kept.values():
         steps = {step // max(1, len(audit.optimizers)) for op_id in op_ids for step in graph.steps(op_id)}
         if len(steps) >= FEWEST_STEPS:
-            findings.append(_kept(audit, op_ids, len(steps)))
-    return findings
+            yield _kept(audit, op_ids, len(steps))
 
 
 class _Graph:
@@ -82,9 +83,7 @@ def _kept(audit: Audit, op_ids: list[int], steps: int) -> Finding:
     module = op["module"]
     where = f" in {module}" if isinstance(module, str) and module else ""
     many, created = f"{len(op_ids)} results" if len(op_ids) > 1 else "A result", _by_create_graph(audit)
-    finding = Finding(
-        rule="kept_graph",
-        severity="hint",
+    finding = kept_graph.finding(
         message=f"{many} of {op['op'].rpartition('.')[0]}{where} {'are' if len(op_ids) > 1 else 'is'} kept with "
         f"{'their' if len(op_ids) > 1 else 'its'} autograd graph, which holds ops of {steps} steps: "
         f"memory grows with each step{created}",
@@ -102,8 +101,9 @@ def _by_create_graph(audit: Audit) -> str:
     return f". backward(create_graph=True) gives each gradient a graph, too{line}"
 
 
+@rule("hint", rank=290)
 def repeated_draws(audit: Audit) -> list[Finding]:
-    """Returns a finding of steps that draw the same random numbers as the step before, from the CPU's own generator."""
+    """Torch's generator stands after a step where it stood after the one before, and the step drew from it."""
     if not audit.repeated_draws:
         return []
     ops = audit.ops
@@ -117,9 +117,7 @@ def repeated_draws(audit: Audit) -> list[Finding]:
     draws = pd.concat(repeated)
     line = at_line(audit, draws["source"].iloc[0])
     several = sum(len(rows) > 0 for rows in repeated) + 1
-    finding = Finding(
-        rule="repeated_draws",
-        severity="hint",
+    finding = repeated_draws.finding(
         message=f"{several} steps draw the same random numbers, the first with "
         f"{draws['op'].iloc[0].rpartition('.')[0]}{line}: torch's generator is set anew in each",
         advice=SEED,

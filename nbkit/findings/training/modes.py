@@ -1,8 +1,10 @@
 """Judges training and eval modes: dropout that draws in eval mode, training in eval mode."""
 
+from collections.abc import Iterator
+
 import pandas as pd
 
-from nbkit.findings.finding import Finding, at_ops
+from nbkit.findings.finding import Finding, at_ops, rule
 from nbkit.findings.training.facts import Audit, at_line
 from nbkit.ops.families import DRAWS
 from nbkit.ops.names import packet_of
@@ -19,24 +21,21 @@ ADVICE = "Pass training=self.training to the function, or use torch.nn.Dropout, 
 TRAIN = "Call model.train() before training, if these layers are to be on."
 
 
-def dropout_in_eval(audit: Audit) -> list[Finding]:
-    """Returns findings of dropout functions that draw random numbers in a module in eval mode."""
+@rule("warning", rank=110)
+def dropout_in_eval(audit: Audit) -> Iterator[Finding]:
+    """A dropout function draws random numbers in a module in eval mode."""
     ops = audit.ops
     draws = ops[ops["op"].map(packet_of).isin(DRAWING) & (ops["phase"] == "forward")]
     found = [op_id for op_id in draws["op_id"] if _is_dropout(ops, op_id) and _mode(audit, ops.iloc[op_id]) is False]
-    findings = []
     for _, alike in ops.iloc[found].groupby(["op", "model", "module", "source"], sort=False, dropna=False):
         first = alike.iloc[0]
         where = f" of {first['module']}" if first["module"] else ""
         line = at_line(audit, first["source"])
-        finding = Finding(
-            rule="dropout_in_eval",
-            severity="warning",
+        finding = dropout_in_eval.finding(
             message=f"{first['op'].rpartition('.')[0]} draws random numbers for a dropout{where} in eval mode{line}",
             advice=ADVICE,
         )
-        findings.append(at_ops(finding, ops, alike["op_id"].tolist(), audit.texts))
-    return findings
+        yield at_ops(finding, ops, alike["op_id"].tolist(), audit.texts)
 
 
 def _is_dropout(ops: pd.DataFrame, op_id: int) -> bool:
@@ -57,11 +56,11 @@ def _mode(audit: Audit, op: pd.Series) -> bool | None:
     return audit.modes.get((op["model"], op["module"], int(op["module_call"])))
 
 
-def trained_in_eval(audit: Audit) -> list[Finding]:
-    """Returns findings of models that were trained in eval mode, and have layers that are off in it."""
+@rule("hint", rank=120)
+def trained_in_eval(audit: Audit) -> Iterator[Finding]:
+    """An optimizer trains a model in eval mode that has dropout or batch norm."""
     trained = set(audit.trained["model"][audit.trained["optimizer_steps"].fillna(0) > 0])
     modules = audit.modules
-    findings = []
     for model in modules["model"].unique():
         roots = [mode for (name, path, _), mode in audit.modes.items() if name == model and path == ""]
         layers = modules[
@@ -70,14 +69,9 @@ def trained_in_eval(audit: Audit) -> list[Finding]:
         if model not in trained or not audit.has_backward or not roots or any(roots) or not len(layers):
             continue
         types = ", ".join(layers["type"].unique())
-        findings.append(
-            Finding(
-                rule="trained_in_eval",
-                severity="hint",
-                message=f"The optimizer trains {model} in eval mode, in which its {types} layers are off",
-                advice=TRAIN,
-                count=len(layers),
-                evidence={"modules": layers["module"].tolist()},
-            )
+        yield trained_in_eval.finding(
+            message=f"The optimizer trains {model} in eval mode, in which its {types} layers are off",
+            advice=TRAIN,
+            count=len(layers),
+            evidence={"modules": layers["module"].tolist()},
         )
-    return findings

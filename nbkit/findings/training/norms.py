@@ -1,10 +1,10 @@
 """Judges batch norm: statistics that do not move or were never set, batches of one, layers in eval mode."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import pandas as pd
 
-from nbkit.findings.finding import Finding, at_ops
+from nbkit.findings.finding import Finding, Rule, at_ops, rule
 from nbkit.findings.training.facts import Audit
 from nbkit.findings.training.names import some
 from nbkit.ops.families import BATCH_NORMS
@@ -23,8 +23,11 @@ LONE = "Use larger batches, GroupNorm or InstanceNorm, or keep the batch norms o
 UNSET = "Train the model, or load its buffers with its weights, before it is evaluated."
 
 
-def static_statistics(audit: Audit) -> list[Finding]:
-    """Returns a finding for each model whose batch norm layers normalize in training mode with a momentum of 0."""
+@rule("hint", rank=140)
+def static_statistics(audit: Audit) -> Iterator[Finding]:
+    """Batch norm layers normalize with the batch, and a momentum of 0 keeps their running statistics
+    where they were.
+    """
     ops = audit.ops
     norms = ops[ops["op"].map(packet_of).isin(BATCH_NORMS) & (ops["phase"] == "forward")]
     arguments = norms["arguments"].fillna("")
@@ -35,20 +38,18 @@ def static_statistics(audit: Audit) -> list[Finding]:
     rows = audit.parameters
     still = rows["name"][rows["name"].str.endswith("running_mean") & (rows["changed_fraction"] == 0)]
     reading = reading[reading["name"].isin(still)]
-    findings = []
     for model, of in norms[norms["op_id"].isin(reading["op_id"])].groupby("model", sort=False):
         layers = list(dict.fromkeys(of["module"]))
         message = (
             f"{_layers(layers)} of {model} {_verb(layers, 'normalizes', 'normalize')} with the statistics of the "
             f"batch, but with a momentum of 0 {_verb(layers, 'its', 'their')} running statistics do not move"
         )
-        findings.append(_finding(audit, "static_statistics", message, MOVING, of["op_id"].tolist(), layers))
-    return findings
+        yield _finding(audit, static_statistics, message, MOVING, of["op_id"].tolist(), layers)
 
 
-def norms_in_eval(audit: Audit) -> list[Finding]:
-    """Returns a finding for each model in training mode of which batch norm layers with trained weights are not."""
-    findings = []
+@rule("hint", rank=130)
+def batch_norm_in_eval(audit: Audit) -> Iterator[Finding]:
+    """Batch norm layers are in eval mode in a model that trains, and their own weights are trained."""
     modes, modules = audit.modes, audit.modules
     for model in dict.fromkeys(model for model, path, _ in modes if path == ""):
         if not audit.has_backward or not all(
@@ -64,12 +65,12 @@ def norms_in_eval(audit: Audit) -> list[Finding]:
                 f"{_layers(off)} of {model} {_verb(off, 'is', 'are')} in eval mode while {model} trains: "
                 f"{_verb(off, 'its', 'their')} weights are trained, the running statistics do not move"
             )
-            findings.append(_finding(audit, "batch_norm_in_eval", message, FROZEN, calls.tolist(), off))
-    return findings
+            yield _finding(audit, batch_norm_in_eval, message, FROZEN, calls.tolist(), off)
 
 
-def lone_samples(audit: Audit) -> list[Finding]:
-    """Returns findings of batch norms in training mode that are given batches of one sample."""
+@rule("hint", rank=170)
+def lone_sample(audit: Audit) -> Iterator[Finding]:
+    """A batch norm in training mode gets one sample."""
     ops = audit.ops
     norms = ops[ops["op"].str.contains("batch_norm") & (ops["level"] == "aten") & (ops["phase"] == "forward")]
     first = audit.tensors[(audit.tensors["role"] == "input") & (audit.tensors["position"] == 0)]
@@ -79,41 +80,32 @@ def lone_samples(audit: Audit) -> list[Finding]:
     found = [
         op_id for op_id in norms["op_id"] if op_id in lone and '"training": true' in str(ops["arguments"].iloc[op_id])
     ]
-    findings = []
     for (_, module), of in ops.iloc[found].groupby(["model", "module"], sort=False, dropna=False):
-        finding = Finding(
-            rule="lone_sample",
-            severity="hint",
+        finding = lone_sample.finding(
             message=f"Batch norm{f' {module}' if module else ''} in training mode gets a batch of one sample: it takes "
             "mean and variance of that sample alone, and eval mode gives other results",
             advice=LONE,
         )
-        findings.append(at_ops(finding, ops, of["op_id"].tolist(), audit.texts))
-    return findings
+        yield at_ops(finding, ops, of["op_id"].tolist(), audit.texts)
 
 
-def unset_statistics(audit: Audit) -> list[Finding]:
-    """Returns findings of batch norms that an evaluation uses as they were made."""
+@rule("hint", rank=180)
+def unset_statistics(audit: Audit) -> Iterator[Finding]:
+    """An evaluation uses a batch norm with the mean 0 and the variance 1 that it was made with."""
     if audit.has_backward:
-        return []
+        return
     calls = {(model, module) for (model, module, _), training in audit.modes.items() if not training}
-    findings = []
     for model in audit.modules["model"].unique():
         modules = sorted(module for name, module in audit.unset_statistics & calls if name == model)
         if modules:
-            findings.append(
-                Finding(
-                    rule="unset_statistics",
-                    severity="hint",
-                    message=f"{some(modules)} of {model} in eval mode: a mean of 0 and a variance of 1, which no batch "
-                    "has set, normalize nothing",
-                    advice=UNSET,
-                    module=modules[0],
-                    count=len(modules),
-                    evidence={"modules": modules},
-                )
+            yield unset_statistics.finding(
+                message=f"{some(modules)} of {model} in eval mode: a mean of 0 and a variance of 1, which no batch "
+                "has set, normalize nothing",
+                advice=UNSET,
+                module=modules[0],
+                count=len(modules),
+                evidence={"modules": modules},
             )
-    return findings
 
 
 def _calls(audit: Audit, model: str, path: str) -> list[bool]:
@@ -142,6 +134,6 @@ def _verb(paths: Sequence[str], one: str, several: str) -> str:
     return one if len(paths) == 1 else several
 
 
-def _finding(audit: Audit, rule: str, message: str, advice: str, op_ids: list[int], layers: list[str]) -> Finding:
-    finding = Finding(rule, "hint", message, advice, evidence={"modules": layers})
+def _finding(audit: Audit, of: Rule, message: str, advice: str, op_ids: list[int], layers: list[str]) -> Finding:
+    finding = of.finding(message, advice, evidence={"modules": layers})
     return at_ops(finding, audit.ops, op_ids, audit.texts)

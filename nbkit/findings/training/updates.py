@@ -1,10 +1,11 @@
 """Judges updates: by no optimizer, lost to rounding, skipped, and those by which equal parameters become unequal."""
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 import pandas as pd
 
-from nbkit.findings.finding import Finding
+from nbkit.findings.finding import Finding, rule
 from nbkit.findings.training.facts import Audit, Average, at_line
 from nbkit.findings.training.names import about, by_model, listed_names, plural, some
 
@@ -42,8 +43,11 @@ SYNC = (
 SKIPPED = "If it goes on, find the op that makes the NaN or Inf with opcheck: a smaller scale does not mend it."
 
 
+@rule("warning", "hint", rank=30)
 def not_in_optimizer(audit: Audit) -> list[Finding]:
-    """Returns findings of parameters that got a gradient, that no optimizer holds and that nothing else changed."""
+    """A parameter gets a gradient, no optimizer of the process holds it, and it does not move; a hint where it is most
+    of a model, or all.
+    """
     rows = audit.trained
     rows = rows[rows["requires_grad"] & rows["in_optimizer"].notna()]
     if not audit.steps or not len(rows):
@@ -81,8 +85,7 @@ def _not_held(audit: Audit, model: str, names: list[str], *, is_meant: bool) -> 
     what = "gets a gradient but is in no optimizer" if one else "get gradients but are in no optimizer"
     why = "; the optimizer steps, but none of its own parameters gets a gradient" if is_stale else ""
     why = "; another model calls it without holding it in an attribute" if is_inner else why
-    return Finding(
-        rule="not_in_optimizer",
+    return not_in_optimizer.finding(
         severity="hint" if is_meant else "warning",
         message=f"{listed_names(audit, model, names).removeprefix('all ')} {what}{why}",
         advice=INNER if is_inner else OTHER_MODEL if is_stale else NOT_HELD,
@@ -90,12 +93,15 @@ def _not_held(audit: Audit, model: str, names: list[str], *, is_meant: bool) -> 
     )
 
 
-def lost_updates(audit: Audit) -> list[Finding]:
-    """Returns findings of parameters that the optimizer was to move, and that rounding left where they were."""
+@rule("warning", rank=70)
+def lost_update(audit: Audit) -> Iterator[Finding]:
+    """The optimizer steps, and rounding leaves the parameters where they were: under a tenth of the elements move in
+    half precision, none in others, also of one parameter while others move; or an average of parameters in half
+    precision does not follow them, as rounding takes its updates back.
+    """
     rows = audit.trainable
     rows = rows[(rows["gradient"] == "finite").to_numpy(dtype=bool, na_value=False) & rows["changed_fraction"].notna()]
     rows = rows[(rows["learning_rate"] > 0).to_numpy(dtype=bool)]
-    findings = []
     for (model, dtype, rate), of in rows.groupby(["model", "dtype", "learning_rate"], sort=False):
         changed = float((of["changed_fraction"] * of["numel"]).sum())
         moving = float(((1 - of["gradient_zero_fraction"]) * of["numel"]).sum())
@@ -105,8 +111,8 @@ def lost_updates(audit: Audit) -> list[Finding]:
         others_move = bool(changed) and not is_half
         left, moved = (_left_behind(of), 0.0) if others_move else (of, changed / moving)
         if len(left) and moved < LEAST_MOVED:
-            findings.append(_lost(audit, str(model), left, moved, others_move=others_move))
-    return findings
+            yield _lost(audit, str(model), left, moved, others_move=others_move)
+    yield from _lost_averages(audit)
 
 
 def _left_behind(rows: pd.DataFrame) -> pd.DataFrame:
@@ -128,9 +134,7 @@ def _lost(audit: Audit, model: str, of: pd.DataFrame, moved: float, *, others_mo
     if clip is not None and not others_move:
         why += f"; clip_grad_norm_ clips them from a norm of {clip.norm:.2g} to {clip.most:.2g}"
         why, advice = f"{why}{at_line(audit, clip.source)}", CLIPPED
-    return Finding(
-        rule="lost_update",
-        severity="warning",
+    return lost_update.finding(
         message=f"The optimizer changes {share} of {whose} though {'its' if len(names) == 1 else 'their'} "
         f"{plural(names, 'gradient')} {'is' if len(names) == 1 else 'are'} not 0{why}",
         advice=advice,
@@ -138,14 +142,13 @@ def _lost(audit: Audit, model: str, of: pd.DataFrame, moved: float, *, others_mo
     )
 
 
-def lost_averages(audit: Audit) -> list[Finding]:
+def _lost_averages(audit: Audit) -> Iterator[Finding]:
     """Returns findings of averages of weights that do not follow them: rounding takes each update back."""
     groups: dict[tuple[str, str, object], list[Average]] = {}
     for one in audit.averages:
         is_off = one.off >= LEAST_MOVED * one.numel and audit.ops["phase"].iloc[one.op_id] != "optimizer"
         if is_off and one.moved < LEAST_MOVED * one.off and not _is_copy(audit, one.op_id):
             groups.setdefault((one.model, one.dtype, audit.ops["source"].iloc[one.op_id]), []).append(one)
-    findings = []
     for (model, dtype, source), of in groups.items():
         names = [one.name for one in of]
         moved = sum(one.moved for one in of) / sum(one.off for one in of)
@@ -156,9 +159,8 @@ def lost_averages(audit: Audit) -> list[Finding]:
         )
         row = audit.ops.iloc[of[0].op_id]
         place = {"op_id": of[0].op_id, "phase": row["phase"]}
-        found = Finding("lost_update", "warning", message, AVERAGE, **place, **about(names, changed_fraction=moved))
-        findings.append(replace(found, source=row["source"], source_text=audit.texts.get(row["source"])))
-    return findings
+        found = lost_update.finding(message, AVERAGE, **place, **about(names, changed_fraction=moved))
+        yield replace(found, source=row["source"], source_text=audit.texts.get(row["source"]))
 
 
 def _is_copy(audit: Audit, op_id: int) -> bool:
@@ -178,9 +180,11 @@ def _is_copy(audit: Audit, op_id: int) -> bool:
     return not sources & written
 
 
-def stale_casts(audit: Audit) -> list[Finding]:
-    """Returns findings of weights that steps read as autocast had cast them before the optimizer moved them."""
-    findings = []
+@rule("error", rank=80)
+def stale_cast(audit: Audit) -> Iterator[Finding]:
+    """A step reads the cast of a weight that a block of autocast around several steps made before the optimizer moved
+    the weight; with the line of the block if it is known.
+    """
     for model in dict.fromkeys(model for model, _ in audit.stale_casts):
         names = [name for of, name in audit.stale_casts if of == model]
         source = audit.autocast_source
@@ -189,13 +193,12 @@ def stale_casts(audit: Audit) -> list[Finding]:
             f"of torch.autocast around the steps{at_line(audit, source)} keeps the casts that it made first"
         )
         text = audit.texts.get(source or "")
-        findings.append(Finding("stale_cast", "error", message, BLOCK, source=source, source_text=text, **about(names)))
-    return findings
+        yield stale_cast.finding(message, BLOCK, source=source, source_text=text, **about(names))
 
 
-def skipped_steps(audit: Audit) -> list[Finding]:
-    """Returns a finding of the steps of each optimizer that a GradScaler skipped."""
-    findings = []
+@rule("warning", "hint", rank=60, verbs=("opaudit", "audit"))
+def skipped_step(audit: Audit) -> Iterator[Finding]:
+    """A GradScaler skips a step: a warning where it skips 5 and does none, or with a scale of 1 or less."""
     for optimizer in dict.fromkeys(skip.optimizer for skip in audit.skips):
         skips = [skip for skip in audit.skips if skip.optimizer == optimizer]
         rows = audit.trained
@@ -207,23 +210,21 @@ def skipped_steps(audit: Audit) -> list[Finding]:
         named = "; ".join(listed_names(audit, model, names) for model, names in by_model(bad))
         why = f": NaN or Inf is in the {plural(bad['name'].tolist(), 'gradient')} of {named}" if named else ""
         scale = f" (scale {scales[0]:g}{f' to {scales[-1]:g}' if len(scales) > 1 else ''})" if scales else ""
-        findings.append(
-            Finding(
-                rule="skipped_step",
-                severity="warning" if is_wrong else "hint",
-                message=f"GradScaler skips {steps} of {optimizer}{scale}{why}",
-                advice=SKIPPED if is_wrong else f"Nothing, if it is one of the first steps of training. {SKIPPED}",
-                step=skips[0].step,
-                count=len(skips),
-                evidence={"scales": scales, "parameters": bad["name"].tolist()},
-            )
+        yield skipped_step.finding(
+            severity="warning" if is_wrong else "hint",
+            message=f"GradScaler skips {steps} of {optimizer}{scale}{why}",
+            advice=SKIPPED if is_wrong else f"Nothing, if it is one of the first steps of training. {SKIPPED}",
+            step=skips[0].step,
+            count=len(skips),
+            evidence={"scales": scales, "parameters": bad["name"].tolist()},
         )
-    return findings
 
 
-def parted_copies(audit: Audit) -> list[Finding]:
-    """Returns findings of parameters that were equal when the recording began, each trained on its own since."""
-    findings = []
+@rule("hint", rank=270)
+def parted_copy(audit: Audit) -> Iterator[Finding]:
+    """Two trained parameters were equal when the recording began and are no more: embedding and head, or the same of
+    two models.
+    """
     for key in dict.fromkeys((copy.model, copy.other_model) for copy in audit.copies):
         pairs = [copy for copy in audit.copies if (copy.model, copy.other_model) == key]
         names, others = [pair.name for pair in pairs], [pair.other_name for pair in pairs]
@@ -232,16 +233,11 @@ def parted_copies(audit: Audit) -> list[Finding]:
             what = f"{listed_names(audit, model, names)} and {listed_names(audit, other, others)}"
         else:
             what = f"{some(names)} of {model} and {other}"
-        findings.append(
-            Finding(
-                rule="parted_copy",
-                severity="hint",
-                message=f"{what} had equal values when the recording began, and differ at its end: each is trained on "
-                "its own",
-                advice=TIE if model == other else SYNC,
-                parameter=names[0] if len(names) == 1 else None,
-                count=len(pairs),
-                evidence={"parameters": names, "others": others},
-            )
+        yield parted_copy.finding(
+            message=f"{what} had equal values when the recording began, and differ at its end: each is trained on "
+            "its own",
+            advice=TIE if model == other else SYNC,
+            parameter=names[0] if len(names) == 1 else None,
+            count=len(pairs),
+            evidence={"parameters": names, "others": others},
         )
-    return findings

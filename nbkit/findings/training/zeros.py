@@ -9,7 +9,7 @@ from nbkit.findings.dataflow.attention import is_dropout
 from nbkit.findings.dataflow.by_design import by_design
 from nbkit.findings.dataflow.flow import Flow, Op
 from nbkit.findings.dataflow.masks import MEANING
-from nbkit.findings.finding import Finding
+from nbkit.findings.finding import Finding, rule
 from nbkit.findings.training.facts import Audit
 from nbkit.findings.training.names import about, listed_names, plural, some
 from nbkit.ops.families import ADDS, CONVOLUTIONS, FUSED_ATTENTION, MULTIPLIES, NORMS
@@ -30,8 +30,11 @@ MASKED = 4
 MOST_OPS = 10_000
 
 
-def zero_gradients(audit: Audit) -> list[Finding]:
-    """Returns findings of parameters whose gradient is exactly zero at each step."""
+@rule("warning", "hint", rank=90)
+def zero_gradient(audit: Audit) -> list[Finding]:
+    """Each element of a gradient is exactly 0: a warning over 3 steps (but of a bias alone, or where it is so by
+    design: a softmax over one position, an input of zeros that no parameter makes), or of all parameters in float16.
+    """
     return [
         _zero(audit, str(model), of, zero)
         for model, of in audit.trainable.groupby("model", sort=False)
@@ -52,8 +55,7 @@ def _zero(audit: Audit, model: str, of: pd.DataFrame, zero: pd.DataFrame) -> Fin
     when = f" at all {steps} steps" if steps > 1 else ""
     why, advice = ("; float16 rounds what is below 6e-8 to 0", HALF) if is_half else _reason(audit, of, zero)
     why, advice = (why, advice) if design is None else (design, DESIGN)
-    return Finding(
-        rule="zero_gradient",
+    return zero_gradient.finding(
         severity="warning" if design is None and (is_lost or is_long) else "hint",
         message=f"The {plural(names, 'gradient')} of {listed_names(audit, model, names)} "
         f"{'is' if len(names) == 1 else 'are'} exactly 0 in every element{when}{why}",

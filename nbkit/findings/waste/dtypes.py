@@ -1,10 +1,12 @@
 """Finds parameters that are cast anew in each forward call, and products in float64 in a model of narrower weights."""
 
+from collections.abc import Iterator
+
 import numpy as np
 import pandas as pd
 
 from nbkit import units
-from nbkit.findings.finding import Finding
+from nbkit.findings.finding import Finding, rule
 from nbkit.findings.time.step import Flags, Ints
 from nbkit.findings.waste.step import RecordedStep
 from nbkit.ops.families import CONVOLUTIONS, PRODUCTS
@@ -27,15 +29,16 @@ NARROW = (
 )
 
 
-def parameter_casts(step: RecordedStep) -> list[Finding]:
-    """Returns a finding for each line that casts weights to a narrower dtype, or to float64, in the forward pass.
+@rule("hint", rank=10)
+def parameter_casts(step: RecordedStep) -> Iterator[Finding]:
+    """A line casts weights to a narrower dtype, or to float64, anew in each forward call; not what autocast casts.
 
     Casts to float32 are how routers and norms keep their precision.
     """
     casts = np.flatnonzero(step.named("_to_copy") & step.in_module)
     casts = casts[[parent >= 0 and step.names[parent] in CASTS for parent in step.parent[casts].tolist()]]
     if not len(casts):
-        return []
+        return
     before, after = step.tensor_rows(casts, "input"), step.tensor_rows(casts, "output")
     rows = casts[(before[casts] >= 0) & (after[casts] >= 0)]
     # A line may turn a weight before it casts it: that is the same memory.
@@ -43,12 +46,10 @@ def parameter_casts(step: RecordedStep) -> list[Finding]:
     rows = rows[
         [_is_waste(*dtypes) for dtypes in zip(step.dtypes[before[rows]], step.dtypes[after[rows]], strict=True)]
     ]
-    findings = []
     for _, index in step.ops["source"].iloc[rows].groupby(step.ops["source"].iloc[rows], dropna=False, sort=False):
         mine = index.index.to_numpy(np.int64)
         if len(mine) >= FEWEST and _is_anew(step, before[mine], after[mine]) and _has_weight(step, before[mine]):
-            findings.append(_cast(step, mine, before[mine], after[mine]))
-    return findings
+            yield _cast(step, mine, before[mine], after[mine])
 
 
 def _is_waste(before: str, after: str) -> bool:
@@ -75,9 +76,7 @@ def _cast(step: RecordedStep, rows: Ints, before: Ints, after: Ints) -> Finding:
         f"The forward pass casts {of} from {step.dtypes[before[0]]} to {step.dtypes[after[0]]} anew in each call, "
         f"{len(rows):,} casts in all"
     )
-    finding = Finding(
-        "parameter_casts",
-        "hint",
+    finding = parameter_casts.finding(
         message,
         AS_THE_MODEL if step.dtypes[after[0]] == "float64" else CAST_ONCE,
         parameter=names[0] if len(names) == 1 else None,
@@ -87,23 +86,22 @@ def _cast(step: RecordedStep, rows: Ints, before: Ints, after: Ints) -> Finding:
     return step.finding(finding, rows)
 
 
-def wide_products(step: RecordedStep) -> list[Finding]:
-    """Returns a finding for each model of which few weights are float64: of its products that compute in float64."""
+@rule("hint", rank=20)
+def wide_products(step: RecordedStep) -> Iterator[Finding]:
+    """Products or convolutions compute in float64, because of a few weights of a model that is narrower."""
     held = step.parameters[step.parameters["kind"] == "parameter"]
     is_wide = step.is_parameter & (step.dtypes == "float64")
     if not is_wide.any():
-        return []
+        return
     products = step.named(*PRODUCTS, *CONVOLUTIONS) & step.in_module
     reads = np.zeros(len(step.ops), dtype=bool)
     # A linear layer reads its weight through t(), which is the same memory.
     reads[step.op_of[step.is_input & np.isin(step.storage, step.storage[is_wide])]] = True
-    findings = []
     for model, of in held.groupby("model", sort=False):
         mine = (step.ops["model"] == model).to_numpy(bool) & products
         share = float(of["numel"][of["dtype"] != "float64"].sum()) / max(float(of["numel"].sum()), 1.0)
         if (mine & reads).any() and share >= LEAST_NARROW:
-            findings.append(_wide(step, mine, mine & reads, of))
-    return findings
+            yield _wide(step, mine, mine & reads, of)
 
 
 def _wide(step: RecordedStep, products: Flags, wide: Flags, parameters: pd.DataFrame) -> Finding:
@@ -119,9 +117,7 @@ def _wide(step: RecordedStep, products: Flags, wide: Flags, parameters: pd.DataF
         f"{parameters['model'].iloc[0]} are {common}"
     )
     used = np.flatnonzero(wide[step.op_of] & (step.dtypes == "float64"))
-    finding = Finding(
-        "wide_products",
-        "hint",
+    finding = wide_products.finding(
         message,
         NARROW,
         effect_bytes=step.bytes_of(used) // 2,

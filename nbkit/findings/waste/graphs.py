@@ -1,9 +1,11 @@
 """Finds models that are evaluated with autograd on: each call builds a graph that no backward pass uses."""
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from nbkit import units
-from nbkit.findings.finding import Finding, counting
+from nbkit.findings.finding import Finding, counting, rule
 from nbkit.findings.time.step import Flags, Ints
 from nbkit.findings.waste.step import RecordedStep
 
@@ -14,13 +16,14 @@ ADVICE = (
 )
 
 
-def unused_graphs(step: RecordedStep) -> list[Finding]:
-    """Returns a finding for each model that ran several times in eval mode with autograd on, for no backward pass.
+@rule("hint", rank=40)
+def unused_graph(step: RecordedStep) -> Iterator[Finding]:
+    """A model runs several times in eval mode with autograd on, and no backward pass goes through it.
 
     Where something else than parameters needs a gradient, such as an input, the graph is likely meant. Autocast gives
     its casts of parameters a graph under no_grad, too.
     """
-    findings, is_cast = [], (step.ops["op"] == "aten._to_copy.default").to_numpy(bool)
+    is_cast = (step.ops["op"] == "aten._to_copy.default").to_numpy(bool)
     used = step.ops["forward_op_id"].dropna().to_numpy(np.int64)
     for model in dict.fromkeys(model for model, module, _ in step.modes if module == ""):
         calls = [training for (name, module, _), training in step.modes.items() if (name, module) == (model, "")]
@@ -31,8 +34,7 @@ def unused_graphs(step: RecordedStep) -> list[Finding]:
         graph = _with_graph(step, ops)
         rows = np.flatnonzero(graph[step.op_of])
         if (graph & ~is_cast).any():
-            findings.append(_finding(step, model, count, ops, rows))
-    return findings
+            yield _finding(step, model, count, ops, rows)
 
 
 def _evaluated(step: RecordedStep, model: str) -> Flags:
@@ -76,9 +78,7 @@ def _finding(step: RecordedStep, model: str, calls: int, ops: Flags, rows: Ints)
         together = min(together, calls)
         graphs = "their graphs stay" if together == calls else f"the graphs of {together:,} calls stay"
         size, kept = total * together // calls, f"{graphs} alive together until {name}{line} reads the results"
-    finding = Finding(
-        "unused_graph",
-        "hint",
+    finding = unused_graph.finding(
         f"{what}: {kept}, and {'holds' if reader is None else 'hold'} up to {units.data_size(size)}",
         ADVICE,
         effect_bytes=size,

@@ -6,7 +6,7 @@ from collections import defaultdict
 import numpy as np
 import pandas as pd
 
-from nbkit.findings.finding import Finding
+from nbkit.findings.finding import Finding, rule
 from nbkit.findings.time.step import Ints
 from nbkit.findings.waste.step import RecordedStep
 from nbkit.ops.families import CONVOLUTIONS
@@ -22,8 +22,11 @@ ADVICE = (
 )
 
 
+@rule("hint", rank=30)
 def layout_conversions(step: RecordedStep) -> list[Finding]:
-    """Returns a finding for each line behind which convolutions convert its NCHW results to channels_last again."""
+    """A line brings activations of a channels_last model back to NCHW, and 2 convolutions or more convert them to
+    channels_last again.
+    """
     convolutions = np.flatnonzero(step.named(*CONVOLUTIONS) & step.in_module)
     if len(convolutions) < FEWEST:
         return []
@@ -53,9 +56,7 @@ def _finding(step: RecordedStep, culprits: Ints, converted: Ints) -> Finding:
         f"convolutions behind it convert them to channels_last again, {len(converted):,} times"
     )
     moved = int(step.sizes[made].sum() + step.sizes[converted].sum())
-    finding = Finding(
-        "layout_conversions",
-        "hint",
+    finding = layout_conversions.finding(
         message,
         ADVICE,
         effect_bytes=moved,

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nbkit.findings.finding import Finding
+from nbkit.findings.finding import Finding, rule
 from nbkit.findings.waste.step import RecordedStep
 from nbkit.ops.families import CONSTANTS, DRAWS, DROPOUTS, OVERWRITING, UNFILLED
 from nbkit.ops.names import packet_of
@@ -31,8 +31,12 @@ class Repeat(NamedTuple):
     bytes: int
 
 
+@rule("hint", rank=50)
 def repeated_work(step: RecordedStep) -> list[Finding]:
-    """Returns a finding for each group of modules that compute the same values, each for itself, in a forward pass."""
+    """Three modules or more of a model compute the same values in one step, each for itself, by the same ops from the
+    same tensors: 1 % of all that the forward pass writes; not views, not memory to write into, not inside fused
+    attention.
+    """
     modules, sources = step.ops["module"].tolist(), step.ops["source"].tolist()
     groups: dict[frozenset[str], list[Repeat]] = defaultdict(list)
     by_line: dict[object, list[Repeat]] = defaultdict(list)
@@ -54,9 +58,7 @@ def _finding(step: RecordedStep, modules: frozenset[str], repeats: list[Repeat])
     of_line = Counter(step.ops["source"].iloc[rows].tolist())
     lines = "this line" if len(of_line) == 1 else f"this line and {len(of_line) - 1:,} more"
     message = f"{len(modules):,} modules compute the same values, each for itself, by {lines}"
-    finding = Finding(
-        "repeated_work",
-        "hint",
+    finding = repeated_work.finding(
         message,
         ADVICE,
         effect_bytes=sum(repeat.bytes for repeat in repeats),

@@ -9,7 +9,7 @@ import pandas as pd
 
 from nbkit import units
 from nbkit.errors import TraceError
-from nbkit.findings.finding import Finding, findings_frame
+from nbkit.findings.finding import Finding, findings_frame, rule
 from nbkit.readers.snapshot.cleaning import MOST_DEVICES, cleaned
 from nbkit.readers.snapshot.events import (
     Blocks,
@@ -54,7 +54,7 @@ def read_memory_snapshot(path: str | Path) -> Trace:
     table = stacks.table()
     frames = {"memory": history.memory(), "stacks": table, "blocks": history.blocks()}
     if failed := history.out_of_memory():
-        frames["findings"] = findings_frame(_findings(failed, table))
+        frames["findings"] = findings_frame(out_of_memory(failed, table))
     meta = _meta(path, events, history, stacks, settings)
     return Trace(frames, {**meta, "notes": [*meta["notes"], *lost]})
 
@@ -170,8 +170,12 @@ def _notes(events: Events, history: History, stacks: Stacks) -> list[str]:
     return notes
 
 
-def _findings(failed: list[OutOfMemory], stacks: pd.DataFrame) -> list[Finding]:
-    """Returns a finding for each line and device where requests failed, about the first of them."""
+@rule("error", verbs=("load",))
+def out_of_memory(failed: list[OutOfMemory], stacks: pd.DataFrame) -> list[Finding]:
+    """A request to the allocator failed, in a [memory snapshot](guides/memory_snapshots.md).
+
+    Each line and device has one finding, about the first of them.
+    """
     places: dict[tuple[str | None, ...], list[OutOfMemory]] = {}
     for one in failed:
         row: Mapping[Any, Any] = stacks.iloc[one.stack_id].to_dict() if one.stack_id >= 0 else {}
@@ -189,9 +193,7 @@ def _finding(several: list[OutOfMemory], line: str | None, module: str | None, p
     kept = "" if reserved is None else f", {units.data_size(cached)} reserved and free"
     left = "" if free is None else f", {units.data_size(free)} were left on the device"
     is_in_pieces = cached >= failed.size_bytes
-    return Finding(
-        rule="out_of_memory",
-        severity="error",
+    return out_of_memory.finding(
         message=f"a request of {size} on {failed.device} failed after {units.duration(failed.time_us)}: "
         f"{units.data_size(failed.allocated_bytes)} were allocated{kept}{left}",
         advice="As much was free, but in no block that fits: try PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True."

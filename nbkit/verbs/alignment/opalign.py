@@ -1,7 +1,7 @@
 """opalign runs two models, or two forms of one, and says where they first diverge, as `%opalign` and as `align`."""
 
 from argparse import Namespace
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ from nbkit.analysis.align.first_divergence import first_divergence, shards
 from nbkit.analysis.align.frames import frames_of
 from nbkit.analysis.align.traces.two_traces import aligned
 from nbkit.errors import NbkitError, OptionError
-from nbkit.findings.finding import DIVERGENCE, Finding, findings_frame
+from nbkit.findings.finding import DIVERGENCE, Finding, findings_frame, rule
 from nbkit.progress import Progress
 from nbkit.trace.executions.arrays import read_arrays
 from nbkit.trace.executions.execution import Execution
@@ -130,7 +130,7 @@ def aligned_trace(left: Execution, right: Execution, *, name: str | None = None)
             if first[side] is not None:
                 first[side]["result_id"] += moved
         first["right_id"] = None if first["right_id"] is None else first["right_id"] + shift
-        frames["findings"] = findings_frame([_finding(first)])
+        frames["findings"] = findings_frame(divergence(first))
     failures = [
         f"the {side} one ended early: {run.error}" for side, run in (("left", left), ("right", right)) if run.error
     ]
@@ -155,15 +155,14 @@ def aligned_trace(left: Execution, right: Execution, *, name: str | None = None)
     return Trace(frames, meta)
 
 
-def _finding(first: dict[str, Any]) -> Finding:
-    """Returns a first divergence as a finding, so that whatever asks a trace for findings sees it."""
+@rule("error", names=(DIVERGENCE,), verbs=("opalign",))
+def divergence(first: dict[str, Any]) -> Iterator[Finding]:
+    """Two models, or two forms of one, differ beyond rounding: the place where they first do."""
     left, right = first["left"] or {}, first["right"] or {}
     place = left or right
     state = place["name"] if place["kind"] in ("parameter", "buffer") else None
     names = {side: about.get("name") for side, about in (("left", left), ("right", right))}
-    return Finding(
-        rule=DIVERGENCE,
-        severity="error",
+    yield divergence.finding(
         message=f"{place['name']}: {first['message']}",
         advice=ADVICE,
         op=place["op"],

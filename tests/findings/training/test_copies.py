@@ -1,12 +1,12 @@
 """Tests what is said of parameters that were copies of each other, on facts made by hand."""
 
 from nbkit.findings.training.facts import Copy
-from nbkit.findings.training.updates import SYNC, TIE, parted_copies
+from nbkit.findings.training.updates import SYNC, TIE, parted_copy
 from tests.findings.training.audits import audit
 
 
 def found(*copies):
-    return parted_copies(audit({}, {}, copies=copies))
+    return parted_copy(audit({}, {}, copies=copies))
 
 
 def test_one_pair_in_a_model_is_a_tie_that_was_copied():

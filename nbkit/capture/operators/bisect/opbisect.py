@@ -21,8 +21,8 @@ from nbkit.capture.recorder.recorder import Recorder
 from nbkit.capture.replay.reference import Reference
 from nbkit.capture.scope.filters import CallFilters, with_filters
 from nbkit.errors import OptionError, nearest
-from nbkit.findings.culprits import culprit_findings, without_culprit
-from nbkit.findings.finding import line_texts
+from nbkit.findings.finding import findings_frame, line_texts
+from nbkit.findings.operators import at_fault, no_culprit
 from nbkit.numerics.noise_ratio import HARMLESS, THRESHOLD
 from nbkit.numerics.tolerances import Tolerances
 from nbkit.progress import Progress
@@ -206,11 +206,7 @@ class Bisection:
     def _result(self, trace: Trace, trials: Trials, culprits: Sequence[Any], verdict: str) -> Trace:
         found, verdict = [call._asdict() for call in culprits], f"{trials.not_put_back()}{verdict}"
         texts = line_texts(trace.frames["lines"])
-        findings = (
-            culprit_findings(found, trace.ops, texts, self.ran)
-            if found
-            else without_culprit(verdict, passes=trials.known[NOTHING])
-        )
+        named = at_fault(found, trace.ops, texts, self.ran) or no_culprit(verdict, passes=trials.known[NOTHING])
         meta = {
             **trace.meta,
             "complete": True,
@@ -221,4 +217,4 @@ class Bisection:
             "culprits": found,
             "verdict": verdict,
         }
-        return Trace({**trace.frames, "trials": trials.frame(), "findings": findings}, meta)
+        return Trace({**trace.frames, "trials": trials.frame(), "findings": findings_frame(named)}, meta)

@@ -22,9 +22,8 @@ from nbkit.capture.replay.isolated import isolated
 from nbkit.capture.replay.reference import Function
 from nbkit.capture.scope.filters import CallNumbers, checked_calls
 from nbkit.errors import OptionError, TraceError, first_line
-from nbkit.findings.differences import difference_findings
+from nbkit.findings.differences import difference_findings, replay_findings
 from nbkit.findings.finding import with_findings
-from nbkit.findings.replays import replay_findings
 from nbkit.numerics.noise_ratio import HARMLESS, THRESHOLD
 from nbkit.patterns import Patterns, op_matcher, split_patterns
 from nbkit.progress import Progress

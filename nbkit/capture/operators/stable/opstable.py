@@ -27,7 +27,7 @@ from nbkit.capture.replay.overlap import overlap
 from nbkit.capture.scope.filters import CallFilters, with_filters
 from nbkit.errors import OptionError, nearest
 from nbkit.findings.finding import line_texts, with_findings
-from nbkit.findings.stability import stability_findings
+from nbkit.findings.operators import stability_findings
 from nbkit.patterns import Patterns, split_patterns
 from nbkit.schema import STABILITY
 from nbkit.trace.checks import checked_count

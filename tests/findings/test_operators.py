@@ -1,6 +1,6 @@
 """Calls that differ from run to run are findings, those of one place as one; what is documented is a warning."""
 
-from nbkit.findings.stability import stability_findings
+from nbkit.findings.operators import stability_findings
 from nbkit.schema import STABILITY
 from tests.support.fakes import make_ops
 
