@@ -9,14 +9,13 @@ from nbkit.verbs.options.generated import Option
 from nbkit.verbs.verb import ABOUT_PATTERNS, Recorder, Verb, nothing_in
 from nbkit.views.diff_table.panel import diff_panel
 from nbkit.views.op_table.panel import op_panel
-from nbkit.views.ops_view import OPS_VIEW, op_charts
+from nbkit.views.ops_view import OPS_VIEW, op_charts, widget_named
 from nbkit.views.panels.panel import Contents, Panel
 from nbkit.views.plots.difference import worst_difference
 from nbkit.views.plots.errors import errors_picture
 from nbkit.views.plots.picture.static import static_pictures
 from nbkit.views.sections.diff import diff_sections, verdict_sections
 from nbkit.views.sections.section import Section, op_sections
-from nbkit.views.static_html.view import widget_named
 
 
 def _sections(trace: Trace, count: int) -> list[Section]:

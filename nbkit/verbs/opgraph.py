@@ -23,13 +23,14 @@ from nbkit.verbs.options.parser import absolute_path
 from nbkit.verbs.verb import PROGRAM, Command, LineMagic, Outcome, Verb
 from nbkit.views.graph.panel import graph_panel
 from nbkit.views.op_table.panel import op_panel
+from nbkit.views.ops_view import widget_named
 from nbkit.views.panels.panel import Contents, Panel
 from nbkit.views.plots import draw_metrics
 from nbkit.views.report.opreport import opreport
 from nbkit.views.sections.graph.correspondence import correspondence_sections
 from nbkit.views.sections.graph.graph import graph_sections, graph_totals, skipped_sections
 from nbkit.views.statements.graph import graph_statements
-from nbkit.views.static_html.view import View, widget_named
+from nbkit.views.static_html.view import View
 
 
 def opgraph(source: Any, *, against: Any = None, graph: str | None = None, name: str | None = None) -> Trace:

@@ -9,13 +9,12 @@ from nbkit.views.flamegraph.panel import flame_panel
 from nbkit.views.flamegraph.svg import flame_svg
 from nbkit.views.op_table.calls import slowest_calls_table
 from nbkit.views.op_table.panel import op_panel
-from nbkit.views.ops_view import OPS_VIEW, op_charts
+from nbkit.views.ops_view import OPS_VIEW, op_charts, widget_named
 from nbkit.views.plots import draw_memory
 from nbkit.views.plots.picture.static import static_pictures
 from nbkit.views.plots.repeats import repeats_picture
 from nbkit.views.plots.roofline import roofline_picture
 from nbkit.views.sections.time import time_sections
-from nbkit.views.static_html.view import widget_named
 
 
 def _charts(trace: Trace) -> list[Any]:

@@ -8,6 +8,7 @@ from nbkit.views.alignment.graphs import graph_trace, has_graphs
 from nbkit.views.alignment.report_data import alignment_data
 from nbkit.views.alignment.verdicts import first_row, place_of, rows_of, side_names, verdicts
 from nbkit.views.graph.panel import graph_panel
+from nbkit.views.ops_view import widget_named
 from nbkit.views.panels.panel import Contents, Panel
 from nbkit.views.plots.errors import errors_picture
 from nbkit.views.plots.picture.static import static_pictures
@@ -15,7 +16,7 @@ from nbkit.views.sections.alignment import alignment_sections
 from nbkit.views.sections.section import Column, Section
 from nbkit.views.sections.writers import to_html
 from nbkit.views.statements.alignment import alignment_statements
-from nbkit.views.static_html.view import View, widget_named
+from nbkit.views.static_html.view import View
 
 ROWS = 200
 

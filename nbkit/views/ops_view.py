@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from importlib import import_module
 from typing import Any
 
 from nbkit.trace.trace import Trace
@@ -9,7 +10,15 @@ from nbkit.views.op_table.calls import first_calls_table
 from nbkit.views.op_table.panel import op_panel
 from nbkit.views.plots import draw_modules, draw_ops
 from nbkit.views.sections.section import Section, op_sections
-from nbkit.views.static_html.view import View, no_picture, widget_named
+from nbkit.views.static_html.view import View, no_picture
+
+
+def widget_named(name: str) -> Callable[[Trace], Any]:
+    """Returns the function of that name in nbkit.views.widgets, imported where it is called.
+
+    anywidget takes a third of a second to import, and only a notebook needs it.
+    """
+    return lambda trace: getattr(import_module("nbkit.views.widgets"), name)(trace)
 
 
 def op_charts(trace: Trace) -> list[Any]:

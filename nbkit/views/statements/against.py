@@ -6,8 +6,8 @@ from typing import Any
 import pandas as pd
 
 from nbkit import units
+from nbkit.schema import ALIGNMENT
 from nbkit.trace.trace import Trace
-from nbkit.views.alignment.verdicts import rows_of
 from nbkit.views.statements.statement import Link, Statement, Tone, Words, op_link
 from nbkit.views.summary.names import shown, shown_module
 
@@ -27,7 +27,7 @@ def against_words(trace: Trace) -> list[Words]:
     """Returns the sentences of a brief; none for steps that were compared with no recorded run."""
     if not _is_compared(trace):
         return []
-    rows, other = rows_of(trace), shown(str(trace.meta.get("against")))
+    rows, other = _rows(trace), shown(str(trace.meta.get("against")))
     first = trace.meta.get("first_divergence")
     return [*(_differing(rows, first, other) if first else _agreeing(rows, other))]
 
@@ -38,11 +38,15 @@ def against_tone(trace: Trace) -> Tone:
         return ""
     if trace.meta.get("first_divergence"):
         return "bad"
-    return "good" if (rows_of(trace)["error_class"] == "clean").any() else ""
+    return "good" if (_rows(trace)["error_class"] == "clean").any() else ""
 
 
 def _is_compared(trace: Trace) -> bool:
     return trace.meta.get("verb") == VERB and "alignment" in trace.frames
+
+
+def _rows(trace: Trace) -> pd.DataFrame:
+    return ALIGNMENT.check(trace.frames["alignment"])
 
 
 def _agreeing(rows: pd.DataFrame, other: str) -> Iterator[Words]:

@@ -2,21 +2,12 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from importlib import import_module
 from typing import Any
 
 from nbkit.trace.trace import Trace
 from nbkit.views.panels.panel import Contents, Panel
 from nbkit.views.sections.section import Section
 from nbkit.views.statements.statement import Statement
-
-
-def widget_named(name: str) -> Callable[[Trace], Any]:
-    """Returns the function of that name in nbkit.views.widgets, imported where it is called.
-
-    anywidget takes a third of a second to import, and only a notebook needs it.
-    """
-    return lambda trace: getattr(import_module("nbkit.views.widgets"), name)(trace)
 
 
 def no_picture(trace: Trace) -> str:
