@@ -1,6 +1,7 @@
 """Forks a process for each client, with torch, nbkit and what kernels need imported; ends with the tests' process.
 
-It runs no op and starts no thread, so that a child is as a new process is after these imports. A child leaves the
+It runs no op and starts no thread, so that a child is as a new process is after these imports. Among them is what the
+first optimizer of a process brings (torch._dynamo, 2 s) and the first recording by each verb. A child leaves the
 server's loop, runs its program, and ends as a process does but for taking down what was imported.
 """
 
@@ -24,8 +25,9 @@ from typing import Any, NoReturn
 
 OWN = {__file__, runpy.__file__, "<frozen runpy>"}
 IMPORTED = (
-    "torch", "nbkit", "nbkit.magics", "nbkit.views", "nbkit.command_line.main", "IPython", "ipykernel.kernelapp",
-    "ipykernel.ipkernel", "ipykernel.zmqshell", "ipykernel.inprocess", "matplotlib_inline.backend_inline",
+    "torch", "torch._dynamo", "nbkit", "nbkit.magics", "nbkit.views", "nbkit.command_line.main", "IPython",
+    "ipykernel.kernelapp", "ipykernel.ipkernel", "ipykernel.zmqshell", "ipykernel.inprocess",
+    "matplotlib_inline.backend_inline",
 )  # fmt: skip
 
 
@@ -196,12 +198,22 @@ def end(status: int) -> NoReturn:
     os._exit(status & 0xFF)
 
 
+def import_all() -> None:
+    """Imports what children need, and hides nbkit from torch.compile, as the first recording of each of them would."""
+    for name in IMPORTED:
+        importlib.import_module(name)
+    for home in sys.modules["nbkit"]._HOMES:
+        if not home.startswith("nbkit.views"):  # plotly asks at its import where it runs
+            importlib.import_module(home)
+    for name in [name for name in sys.modules if name.startswith("nbkit.")]:
+        sys.modules["nbkit.capture.step.compiled"]._hide_module(name)
+
+
 def main(folder: str) -> None:
     path = sys.path[1:]
     sys.path.insert(0, str(Path(__file__).parents[2]))
     os.environ["JPY_PARENT_PID"] = str(os.getpid())  # a kernel ends with its parent, which it learns at import
-    for name in IMPORTED:
-        importlib.import_module(name)
+    import_all()
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(f"{folder}/new")
         listener.listen(64)

@@ -1,6 +1,7 @@
 """torch.compile regions: the same values, no recompilation, kernels recorded, and the region counted as skipped."""
 
 import subprocess
+import sys
 from functools import partial
 
 import pytest
@@ -14,7 +15,6 @@ from nbkit.capture.native.library import library
 from nbkit.compat.torch_versions import HIDES_BACKWARD
 from tests.capture.models import aten, bits, record
 from tests.capture.timed import named, timed
-from tests.processes import PYTHON
 
 REASON = "torch.compile region"
 
@@ -267,6 +267,7 @@ def test_an_error_in_a_region_passes_and_leaves_the_recorder_working():
     assert trace.modules["calls"].tolist() == [1]
 
 
+@pytest.mark.cold
 def test_dynamo_first_imported_inside_a_recording_is_watched_and_keeps_nothing():
     code = """
 import sys, gc, weakref, torch, nbkit
@@ -284,6 +285,6 @@ gc.collect()
 assert recording() is None
 assert type(recorder).__module__ not in {type(finder).__module__ for finder in sys.meta_path}
 """
-    done = subprocess.run([*PYTHON, "-c", code], capture_output=True, text=True, timeout=200, check=False)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=200, check=False)
     assert done.returncode == 0, done.stderr
     assert REASON in done.stdout
