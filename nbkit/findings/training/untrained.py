@@ -32,8 +32,8 @@ def no_step(audit: Audit) -> list[Finding]:
         return []
     named = "; ".join(listed_names(audit, model, names) for model, names in by_model(held))
     message = (
-        f"No optimizer steps: the gradients of {_counts(audit, unread)} are cleared (zero_grad()) before one "
-        f"uses them, and {named} {'stay' if len(held) > 1 else 'stays'} as before"
+        f"No optimizer steps: the gradients of {len(unread)} of {len(audit.passes)} backward passes are cleared "
+        f"(zero_grad()) before one uses them, and {named} {'stay' if len(held) > 1 else 'stays'} as before"
     )
     return [_at_pass(audit, unread, no_step, message, NO_STEP, is_sure=len(unread) >= FEWEST)]
 
@@ -46,13 +46,10 @@ def discarded_gradient(audit: Audit) -> list[Finding]:
     unread = _unread(audit) if audit.steps or audit.has_steps else []
     if len(unread) < FEWEST:
         return []
-    message = f"The gradients of {_counts(audit, unread)} are cleared (zero_grad()) before an optimizer uses them"
+    counts = f"{len(unread)} of {len(audit.passes)} backward passes"
+    message = f"The gradients of {counts} are cleared (zero_grad()) before an optimizer uses them"
     is_sure = audit.steps >= FEWEST and {one.step for one in unread} >= set(range(audit.steps))
     return [_at_pass(audit, unread, discarded_gradient, message, IN_LOOP, is_sure=is_sure)]
-
-
-def _counts(audit: Audit, unread: Sequence[Pass]) -> str:
-    return f"{len(unread)} of {len(audit.passes)} backward passes"
 
 
 def _at_pass(audit: Audit, unread: Sequence[Pass], of: Rule, message: str, advice: str, *, is_sure: bool) -> Finding:
