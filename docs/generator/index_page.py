@@ -28,8 +28,9 @@ def index_page(docs: Path, examples: dict[str, Example], known: list[Table]) -> 
         "\n".join(_entry(path, docs) for path in sorted(docs.glob("*.md")) if path.name != "README.md"),
         "## For contributors",
         "\n".join(_entry(path, docs) for path in sorted((docs / "development").glob("*.md"))),
-        "`make docs` makes this page and those of verbs, frames, functions and findings from the code, a test holds them "
-        "to it. Of a verb, only its example and what it costs and skips are written by hand, in [sources](sources).",
+        "`make docs` makes this page and those of verbs, frames, functions and findings from the code, a test holds "
+        "them to it. Of a verb, only its example and what it costs and skips are written by hand, in "
+        "[sources](sources).",
     )
 
 
