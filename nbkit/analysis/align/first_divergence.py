@@ -174,7 +174,7 @@ def module_of(side: Side, number: int) -> str | None:
 def kind_of_event(alignment: Alignment, event: Event) -> Kind | None:
     """Returns the kind of a beginning; null where there is no pair, or no kind explains it."""
     if event.match is None:
-        return other_argument(alignment, event)
+        return other_argument(alignment, event) or missing_step(alignment, event)
     kind = cast_and_back(alignment, event) or kind_of_read(alignment, event) or _kind_of_values(alignment, event)
     kind = kind or reduced_product(alignment, event) or other_number(alignment, event)
     return kind or missing_step(alignment, event)
@@ -240,13 +240,14 @@ def message_of(alignment: Alignment, event: Event, kind: Kind | None) -> str:
     assert where is not None
     if event.message is not None:
         return event.message
-    if kind is not None and match is None:
+    if kind is not None and match is None and kind.name != "missing_step":
         return f"it reads the same on both sides and gives something else. {kind.message}"
     if kind is not None and kind.name == OTHER_INDICES:
         return kind.message
     if match is None:
-        side, other = ("left", "right") if places[0] else ("right", "left")
-        return f"only the {side} one has it, and nothing made of it agrees with the {other} one"
+        side, other = ("left", "right") if event.left else ("right", "left")
+        why = f", and nothing made of it agrees with the {other} one" if kind is None else f". {kind.message}"
+        return f"only the {side} one has it{why}"
     error = alignment.error_of(match)
     state = alignment.left.results[match.left]
     # An input of a recorded step is a constant to its trace.

@@ -16,17 +16,24 @@ LEFT_OVER = 0.1
 
 
 def explained(alignment: Alignment, match: Match, instead: Mapping[int, Array]) -> float | None:
-    """Returns how much of a pair's local error is left with other values by right result_id; null if that is much."""
+    """Returns how much of a pair's local error is left with other values by right result_id; null if that is much.
+
+    Of results that are no pair of the alignment's it is their whole error.
+    """
     left, right = alignment.left, alignment.right
     local, recompute, expected = alignment.local.get(match.right), right.execution.recompute, left.value(match.left)
-    if match.relation is None or local is None or recompute is None or expected is None or not local.error > 0:
+    actual = right.value(match.right)
+    if match.relation is None or recompute is None or expected is None or actual is None:
+        return None
+    error = relative_error(*match.relation.views(expected, actual)) if local is None else local.error
+    if not error > 0:
         return None
     given = given_matches(left, right, alignment.matches, alignment.differing)
     values: dict[int, Array] = {one: given_value(left, pair) for one, pair in given.items() if one != match.right}
     found = recompute({**values, **instead}, [match.right])
     if match.right not in found:
         return None
-    rest = relative_error(*match.relation.views(expected, found[match.right])) / local.error
+    rest = relative_error(*match.relation.views(expected, found[match.right])) / error
     return rest if rest <= LEFT_OVER else None
 
 

@@ -121,13 +121,14 @@ def is_returned(side: Side, number: int) -> bool:
 
 def match_returned(left: Side, right: Side, matches: Matches) -> None:
     """Adds matches of what calls return."""
-    for first, second in _numbers(left, right):
+    for first, second in output_numbers(left, right):
         if is_returned(left, first):
             error = error_in_order(left, right, first, second)
             matches.add(_match(left, right, first, second, agrees=error is not None and error <= same_of(left, right)))
 
 
-def _numbers(left: Side, right: Side) -> Iterator[tuple[int, int]]:
+def output_numbers(left: Side, right: Side) -> Iterator[tuple[int, int]]:
+    """Yields the results that both sides return in the same place."""
     is_more = len(left.execution.outputs) != len(right.execution.outputs)
     for first, second in output_pairs(left.execution, right.execution):
         # What one side returns in addition moves the others to other places.
@@ -149,7 +150,7 @@ def mistaken_outputs(left: Side, right: Side, matches: Matches) -> list[Match]:
     So it is where (x + 1000) - 1000 is x on one side, and not on the other one.
     """
     found, same, (of_left, of_right) = [], same_of(left, right), matches.groups()
-    for first, second in _numbers(left, right):
+    for first, second in output_numbers(left, right):
         error = error_in_order(left, right, first, second) if left.numel[first] == right.numel[second] else None
         if error is None or error <= same:
             continue
@@ -186,7 +187,7 @@ def output_events(left: Side, right: Side, matches: Matches) -> list[Event]:
     least = same_of(left, right) if wide else tolerance_of(left, right)
     why = "".join(f"; the {name} side computes float16 in float32 (onnxruntime's CPU provider)" for name in wide)
     found, (of_left, _) = [], matches.groups()
-    for first, second in _numbers(left, right):
+    for first, second in output_numbers(left, right):
         error = error_in_order(left, right, first, second) if left.numel[first] == right.numel[second] else None
         pairs = [match for match in of_left.get(first, ()) if match.right == second]
         is_same = any(match.agrees and (not wide or (match.relation and match.relation.axes)) for match in pairs)

@@ -1,12 +1,13 @@
 """Finds what a divergence is where the ops of a pair do the same, but one of their operands is another value."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Container, Iterator
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from nbkit.analysis.align.align import Alignment
 from nbkit.analysis.align.allowance import region_of
+from nbkit.analysis.align.beginnings.returned import output_numbers
 from nbkit.analysis.align.differing import SLICING
 from nbkit.analysis.align.events import Event
 from nbkit.analysis.align.kinds.arguments import argument_alone
@@ -15,6 +16,7 @@ from nbkit.analysis.align.kinds.indices import other_indices
 from nbkit.analysis.align.kinds.linear import SUMS, factor_of, missing_residual
 from nbkit.analysis.align.kinds.norms.moved import norm_place_of
 from nbkit.analysis.align.kinds.orders import permuted_heads, repeated_heads, transposed
+from nbkit.analysis.align.matches import Match
 from nbkit.analysis.align.region import Array, Kind, Piece, Region
 from nbkit.analysis.align.relations import relative_error
 from nbkit.analysis.align.rerun import computing, explained
@@ -25,6 +27,8 @@ OTHER = 10
 SQUARES = ("power", "square", "multiply")
 # Values of the same size that are tried as a residual.
 MOST_TRIED = 40
+# They move what is not heads alone.
+MOVING = ("roll", "flip")
 # So many steps of one side alone are listed.
 MOST_STEPS = 3
 
@@ -51,34 +55,79 @@ def kind_of_read(alignment: Alignment, event: Event) -> Kind | None:
         return None if operand is None else _kind_of(alignment, event, operand)
 
 
-def missing_step(alignment: Alignment, event: Event) -> Kind | None:
+def missing_step(alignment: Alignment, event: Event, of: Container[str] | None = None) -> Kind | None:
     """Tests whether one side reads as it is what the other one first passes through further ops, such as a norm.
 
-    The right op runs again on what the left one reads; `explained` is what that leaves of the difference.
+    The right op runs again on what the left one reads; `explained` is what that leaves of the difference. Of an output,
+    which nothing reads, it is how far it is off from what it is made of on the other side. `of` are the only steps.
     """
-    if event.match is None or (operand := _operand(alignment, event)) is None:
-        return None
-    left, right = ("left", alignment.left, operand.left), ("right", alignment.right, operand.right)
-    for which, (more, less) in enumerate(((left, right), (right, left))):
-        pairs = alignment.matches.of(which)
-        known = {number: pair for number, pair in pairs.items() if pair.agrees}
-        region = region_of(more[1], more[2], known)
-        ops = [more[1].results[one] for one in region if one not in known and not more[1].is_passing[one]]
-        steps = [result.name for result in ops if result.kind == "op"]
-        # Of views any one may stand where the region ends.
-        read = computing(less[1], less[2])
-        end = alignment.matches.partner(1 - which, read)
-        if not steps or end not in [computing(more[1], one) for one in known.keys() & region]:
+    left, right = alignment.left, alignment.right
+    if event.match is None:
+        which = 0 if event.left else 1
+        ends = "ends with" if "trace" in (left.execution.origin, right.execution.origin) else "returns"
+        found = (_left_out(alignment, which, pair, ends) for pair in output_numbers(left, right))
+        kinds = (kind for kind, ops in filter(None, found) if (event.left or event.right)[0] in ops)
+        return next(kinds, None)
+    for match in _same_ops(alignment, event.match):
+        if (operand := _operand(alignment, replace(event, match=match))) is None:
             continue
-        if less[1].does[read] != more[1].does[end]:  # what is equal by chance was passed through another step
-            continue
-        instead = operand.values[0].reshape(right[1].results[operand.right].shape)
-        if (rest := explained(alignment, event.match, {operand.right: instead})) is not None:
-            through = ", ".join(steps[:MOST_STEPS]) + (", ..." if len(steps) > MOST_STEPS else "")
-            name = less[1].results[read].name
-            text = f"The {less[0]} one reads {name} as it is, where the {more[0]} one has {through} between."
-            return Kind("missing_step", text, rest)
+        instead = operand.values[0].reshape(right.results[operand.right].shape)
+        for which, side in enumerate((left, right)):
+            kind, ops = _left_out(alignment, which, (operand.left, operand.right), "reads") or (None, [])
+            if kind is None or (of and not all(side.does[one] in of for one in ops)):
+                continue
+            if (rest := explained(alignment, match, {operand.right: instead})) is not None:
+                return replace(kind, explained=rest, message=f"{kind.message}{_of_epsilon(side, match, which, ops)}")
     return None
+
+
+def _same_ops(alignment: Alignment, match: Match) -> Iterator[Match]:
+    """Yields the pair, then one op with those that do the same with the other, where the steps of one side moved it."""
+    yield match
+    left, right = alignment.left, alignment.right
+    yield from (
+        replace(match, right=one)
+        for one in right.execution.readers[match.right]
+        if right.does[one] == left.does[match.left]
+    )
+    yield from (
+        replace(match, left=one)
+        for one in left.execution.readers[match.left]
+        if left.does[one] == right.does[match.right]
+    )
+
+
+def _of_epsilon(side: Side, match: Match, which: int, ops: list[int]) -> str:
+    """Says what becomes of the epsilon of a norm whose squares are those of rows that were divided before."""
+    square, name = (match.left, match.right)[which], ("left", "right")[which]
+    means = [one for one in side.execution.readers[square] if side.does[one] == "mean"]
+    has_epsilon = any(side.does[one] == "add" for mean in means for one in side.execution.readers[mean])
+    if side.does[square] not in SQUARES or side.does[ops[-1]] != "divide" or not has_epsilon:
+        return ""
+    return f" So the {name} one's epsilon acts as if it were multiplied by the square of what it divides by."
+
+
+def _left_out(alignment: Alignment, which: int, ends: tuple[int, int], reads: str) -> tuple[Kind, list[int]] | None:
+    """Returns that one of two results is what the other one, on the side `which`, is made of by further ops, and these.
+
+    Null where it is not.
+    """
+    names, sides = ("left", "right"), (alignment.left, alignment.right)
+    more, less = sides[which], sides[1 - which]
+    known = {number: pair for number, pair in alignment.matches.of(which).items() if pair.agrees}
+    region = region_of(more, ends[which], known)
+    ops = [one for one in region if one not in known and not more.is_passing[one] and more.results[one].kind == "op"]
+    # Of views any one may stand where the region ends.
+    read = computing(less, ends[1 - which])
+    end = alignment.matches.partner(1 - which, read)
+    if not ops or end not in [computing(more, one) for one in known.keys() & region]:
+        return None
+    if less.does[read] != more.does[end]:  # what is equal by chance was passed through another step
+        return None
+    through = ", ".join(more.results[one].name for one in ops[:MOST_STEPS]) + (", ..." if ops[MOST_STEPS:] else "")
+    as_it_is = f"The {names[1 - which]} one {reads} {less.results[read].name} as it is"
+    text = f"{as_it_is}, where the {names[which]} one has {through} between."
+    return Kind("missing_step", text, alignment.error_of(known[end]) or 0.0), ops
 
 
 def _kind_of(alignment: Alignment, event: Event, operand: Operand) -> Kind | None:
@@ -94,7 +143,13 @@ def _kind_of(alignment: Alignment, event: Event, operand: Operand) -> Kind | Non
     case = Case(Region(*operand.values, left_ops=left_ops, right_ops=right_ops, agreed=near))
     if (kind := _scaled(alignment, event, operand, case)) is not None:
         return kind
-    found = missing_residual(case) or permuted_heads(case) or _heads_inside(case) or transposed(case)
+    found = (
+        missing_residual(case)
+        or missing_step(alignment, event, MOVING)
+        or permuted_heads(case)
+        or _heads_inside(case)
+        or transposed(case)
+    )
     return found or norm_place_of(alignment, event, operand.left, operand.right) or _swapped(alignment, operand)
 
 
