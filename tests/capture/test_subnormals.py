@@ -5,7 +5,7 @@ import itertools
 import pytest
 import torch
 
-from nbkit.capture.profiler.subnormals import subnormal_state
+from nbkit.capture.subnormals import subnormal_state
 
 
 class Own(torch.optim.Adam):
@@ -26,7 +26,7 @@ def made(scale, dtype=torch.float32):
 def clock(monkeypatch):
     """A clock on which the first five pieces of work take 12 s, all others 1 s."""
     times = itertools.chain.from_iterable([0.0, 12.0 if number < 5 else 1.0] for number in itertools.count())
-    monkeypatch.setattr("nbkit.capture.profiler.alternatives.perf_counter", lambda: next(times))
+    monkeypatch.setattr("nbkit.capture.subnormals.perf_counter", lambda: next(times))
 
 
 @pytest.mark.parametrize(("dtype", "scale"), [(torch.float32, 1e-37), (torch.float64, 1e-307)])
@@ -39,7 +39,7 @@ def test_the_share_the_name_and_the_slowdown_are_found(clock, dtype, scale):
 
 def test_what_is_as_fast_as_others_is_not_told(monkeypatch):
     times = itertools.cycle([0.0, 1.0])
-    monkeypatch.setattr("nbkit.capture.profiler.alternatives.perf_counter", lambda: next(times))
+    monkeypatch.setattr("nbkit.capture.subnormals.perf_counter", lambda: next(times))
     optimizer = made(1e-37)
     assert subnormal_state("Own", "aten.sqrt") is None
     del optimizer

@@ -21,7 +21,7 @@ from nbkit.numerics.precision import Array
 from nbkit.trace.calls.layout import Record
 from nbkit.trace.calls.reading import CallFolder
 from nbkit.trace.captured_calls import captured_call
-from nbkit.trace.captured_values import CapturedResult
+from nbkit.trace.captured_values import CapturedCall, CapturedResult
 from nbkit.trace.checks import checked_count
 from nbkit.trace.storage import META
 from nbkit.trace.trace import Trace
@@ -76,7 +76,11 @@ def call_of(trace: Trace | str | PathLike[str], op_id: int, *, parameters: Param
         if not (path / META).is_file():
             return _of_folder(CallFolder(path, parameter_reader(parameters)), checked_count("op_id", op_id, 0))
         trace = Trace.load(path)
-    call = captured_call(trace, op_id)
+    return of_captured(captured_call(trace, op_id))
+
+
+def of_captured(call: CapturedCall) -> OpCall:
+    """Returns the call that was kept in a trace; raises OptionError if its op is not known in this process."""
     tensors = [tensor_of(captured) for captured in call.tensors]
     kwargs = {name: decoded(value, tensors) for name, value in call.kwargs.items()}
     results = tuple(_result(captured) for captured in call.results)

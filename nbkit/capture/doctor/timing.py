@@ -12,10 +12,10 @@ import torch
 from nbkit import units
 from nbkit.capture.profiler.kineto import KinetoOptions, event_overhead_us
 from nbkit.capture.profiler.kineto_recording import KinetoRecording
-from nbkit.capture.profiler.subnormals import subnormal_state
 from nbkit.capture.raw.recording import Recording
 from nbkit.capture.recorder.observer import Frames, Meta, Observer
 from nbkit.capture.step.module_calls import ModuleCalls
+from nbkit.capture.subnormals import subnormal_state
 from nbkit.findings.finding import with_findings
 from nbkit.findings.time.rules import time_findings
 from nbkit.flops import call_flops, formulas, rule_of

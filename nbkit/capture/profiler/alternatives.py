@@ -45,13 +45,12 @@ def _fractions(now: Work, alternatives: Sequence[Work], synchronize: Work) -> li
     began = perf_counter()
     while len(rounds) < 2 or (len(rounds) <= ROUNDS and perf_counter() - began < MOST_S):
         first = len(rounds) % len(works)
-        times = {place: once(works[place], synchronize) for place in (*range(first, len(works)), *range(first))}
+        times = {place: _once(works[place], synchronize) for place in (*range(first, len(works)), *range(first))}
         rounds.append([times[place] / times[0] for place in range(1, len(works))])
     return [sorted(some)[3 * len(some) // 4] for some in zip(*rounds[1:], strict=True)]
 
 
-def once(work: Work, synchronize: Work = lambda: None) -> float:
-    """Returns how long a piece of work takes, in seconds."""
+def _once(work: Work, synchronize: Work) -> float:
     began = perf_counter()
     work()
     synchronize()

@@ -16,10 +16,10 @@ from nbkit.capture.profiler.alternatives import measure
 from nbkit.capture.profiler.kineto import KinetoOptions, check_free, device_to_record, event_overhead_us
 from nbkit.capture.profiler.kineto_recording import ELSEWHERE, TAKEN, KinetoRecording, Run
 from nbkit.capture.profiler.repeated_runs import repeat_frames
-from nbkit.capture.profiler.subnormals import subnormal_state
 from nbkit.capture.raw.running import TIMING, check_nesting, running
 from nbkit.capture.recorder.recorder import describe_error
 from nbkit.capture.step.tracebacks import failed_at, without_our_frames
+from nbkit.capture.subnormals import subnormal_state
 from nbkit.errors import OptionError
 from nbkit.findings.time.rules import time_findings
 from nbkit.progress import Progress

@@ -1,21 +1,19 @@
 """Finds strides with which an op is wrong: kept calls run again on their device, inputs contiguous and as they were."""
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Collection, Mapping
 
 import numpy as np
 import pandas as pd
 import torch
 from torch import Tensor
 
-from nbkit.capture.calls.call_of import op_of
-from nbkit.capture.calls.encode import decoded, tensor_of
+from nbkit.capture.calls.call_of import OpCall, OpResult, of_captured
 from nbkit.capture.diff.pair import flat
 from nbkit.capture.raw.conj_neg import as_bare
-from nbkit.capture.replay.op_traits import traits_of, written_tensors
-from nbkit.capture.replay.reference import Results
-from nbkit.numerics.precision import Array, precision_of
-from nbkit.trace.captured_values import CapturedCall, CapturedResult
+from nbkit.capture.replay.copies import all_tensors, mapped_call, tensors_in
+from nbkit.capture.replay.op_traits import bound, traits_of
+from nbkit.numerics.precision import precision_of
+from nbkit.trace.captured_values import CapturedCall
 
 Strides = dict[str, list[int]]
 
@@ -31,67 +29,58 @@ def strides_at_fault(captured: Mapping[int, CapturedCall], diffs: pd.DataFrame, 
     worst = wrong.sort_values("noise_ratio").drop_duplicates("op_id", keep="last")
     columns = (worst[name].tolist() for name in ("op_id", "role", "position", "noise_ratio"))
     for op_id, role, position, ratio in zip(*columns, strict=True):
-        result = captured[op_id].result(role, position)
         try:
-            strides = None if result is None else _strides(captured[op_id], result, ratio, threshold)
+            call = of_captured(captured[op_id])
+            result = next(one for one in call.results if (one.role, one.position) == (role, position))
+            strides = {} if traits_of(call.op).is_random else _strides(call, result, ratio, threshold)
         except Exception:  # the device has no memory left, say: nothing is known then
             continue
-        if strides is not None:
+        if strides:
             found[op_id] = strides
     return found
 
 
-def _strides(call: CapturedCall, result: CapturedResult, ratio: float, threshold: float) -> Strides | None:
-    """Returns the strides of one call, whose result had this noise ratio."""
-    if traits_of(op_of(call.op)).is_random:
-        return None
-    inputs = [tensor_of(captured) for captured in call.tensors]
-    strided = [number for number, tensor in enumerate(inputs) if not tensor.is_contiguous()]
-    allowed = _allowed(result, ratio, threshold)
-    if not strided or not _error(call, result, inputs, ()) > allowed:
-        return None
-    for chosen in [*([number] for number in strided), strided]:
-        if _error(call, result, inputs, chosen) <= allowed:
-            names = dict(_names(call))
-            return {names[number]: list(inputs[number].stride()) for number in chosen}
-    return None
+def _strides(call: OpCall, result: OpResult, ratio: float, threshold: float) -> Strides:
+    """Returns the strides of one call, whose result had this noise ratio: that tells which error is rounding.
+
+    Of a result that is no number, or has others, it is what the dtype rounds.
+    """
+    assert result.expected is not None
+    error, precision = _distance(result.actual, result.expected), precision_of(str(result.actual.dtype)[6:])
+    allowed = threshold * error / ratio
+    if not np.isfinite(error / ratio) or not np.isfinite(ratio):
+        largest = float(np.nanmax(np.abs(flat(result.expected))))
+        allowed = 0.0 if precision is None else threshold * precision.eps * largest
+    named = [(name, one) for name, value in bound(call.op, call.args, call.kwargs).items() for one in tensors_in(value)]
+    strided = [(name, one) for name, one in named if not one.is_contiguous()]
+    if not strided or not _error(call, result, []) > allowed:
+        return {}
+    for chosen in [*([one] for one in strided), strided]:
+        if _error(call, result, [id(one) for _, one in chosen]) <= allowed:
+            return {name: list(one.stride()) for name, one in chosen}
+    return {}
 
 
-def _allowed(result: CapturedResult, ratio: float, threshold: float) -> float:
-    """Returns the largest error that is rounding: of what is no number, or has others, as the dtype rounds it."""
-    error, precision = _distance(result.actual, result), precision_of(result.dtype)
-    if np.isfinite(error) and np.isfinite(ratio):
-        return threshold * error / ratio
-    return 0.0 if precision is None else threshold * precision.eps * float(np.nanmax(np.abs(result.expected)))
+def _error(call: OpCall, result: OpResult, contiguous: Collection[int]) -> float:
+    """Returns the largest error of a result where the call runs again with some inputs, by their id, contiguous."""
+
+    def placed(value: object) -> object:
+        if not isinstance(value, Tensor):
+            return value
+        stride = value.contiguous().stride() if id(value) in contiguous else value.stride()
+        return torch.empty_strided(value.shape, stride, dtype=value.dtype, device=call.device).copy_(value)
+
+    args, kwargs = mapped_call(call.args, call.kwargs, placed, {})
+    out = as_bare(call.op._op, args, kwargs)
+    found = [*tensors_in(out)] if result.role == "output" else all_tensors(args, kwargs)
+    assert result.expected is not None
+    return _distance(found[result.position], result.expected)
 
 
-def _error(call: CapturedCall, result: CapturedResult, inputs: list[Tensor], contiguous: Any) -> float:
-    """Returns the largest error of a result where the call runs again with some inputs contiguous."""
-    func = op_of(call.op)
-    tensors = []
-    for number, (tensor, captured) in enumerate(zip(inputs, call.tensors, strict=True)):
-        stride = tensor.contiguous().stride() if number in contiguous else tensor.stride()
-        empty = torch.empty_strided(tensor.shape, stride, dtype=tensor.dtype, device=captured.device)
-        tensors.append(empty.copy_(tensor))
-    args, kwargs = (decoded(value, tensors) for value in (list(call.args), [*call.kwargs.values()]))
-    named = dict(zip(call.kwargs, kwargs, strict=True))
-    traits = traits_of(func)
-    out = as_bare(func._op, args, named)
-    return _distance(flat(Results(out, written_tensors(traits, args, named), traits.values).all[result.place]), result)
-
-
-def _distance(values: Array, result: CapturedResult) -> float:
+def _distance(found: Tensor, wanted: Tensor) -> float:
     """Returns how far values are from the reference at most; Inf where one of them alone is no number."""
+    values, expected = flat(found), flat(wanted)
     with np.errstate(invalid="ignore"):
-        error = np.nan_to_num(np.abs(values - result.expected), nan=np.inf)
-    is_same = (values == result.expected) | (np.isnan(values) & np.isnan(result.expected))
+        error = np.nan_to_num(np.abs(values - expected), nan=np.inf)
+    is_same = (values == expected) | (np.isnan(values) & np.isnan(expected))
     return float(error.max(initial=0.0, where=~is_same))
-
-
-def _names(call: CapturedCall) -> Iterator[tuple[int, str]]:
-    """Yields what each tensor of a call is called in the op's schema, by its number."""
-    arguments = [argument.name for argument in op_of(call.op)._schema.arguments]
-    for name, value in [*zip(arguments, call.args, strict=False), *call.kwargs.items()]:
-        for place, one in enumerate(value if isinstance(value, list) else [value]):
-            if isinstance(one, dict) and "tensor" in one:
-                yield one["tensor"], f"{name}[{place}]" if isinstance(value, list) else name
