@@ -67,3 +67,10 @@ def test_mypy_tells_a_user_the_type_of_each_name(tmp_path):
     assert types["load"] == "def (path: str | os.PathLike[str]) -> nbkit.trace.trace.Trace"
     assert types["FAULT_KINDS"] == "dict[str, str]"
     assert 'Module has no attribute "opchek"' in done.stdout
+
+
+def test_only_a_name_that_may_be_mistyped_is_compared_with_public_ones():
+    with pytest.raises(AttributeError, match=r"^nbkit has no '_optrac'$"):
+        nbkit._optrac  # noqa: B018
+    with pytest.raises(AttributeError, match="^nbkit has no 'optrac'; did you mean 'optrace'"):
+        nbkit.optrac  # noqa: B018
