@@ -14,7 +14,7 @@ ADVICE = (
 )
 
 
-@rule("hint", rank=130)
+@rule("hint", rank=125)
 def subnormal_state(step: TimedStep) -> Iterator[Finding]:
     """1 % or more of the elements of an optimizer's state are subnormal numbers, and the op that takes most of its
     step, and 10 % of the whole, takes twice as long or more on them on this CPU.
@@ -24,7 +24,8 @@ def subnormal_state(step: TimedStep) -> Iterator[Finding]:
             continue
         inside = np.flatnonzero(step.below(np.flatnonzero(step.names == name)) & step.is_outer)
         slowest = int(np.bincount(step.codes[inside], weights=step.total_us[inside], minlength=1).argmax())
-        rows, op = inside[step.codes[inside] == slowest], step.kinds[slowest]
+        rows = inside[step.codes[inside] == slowest]
+        op = step.names[rows[0]].rpartition(".")[0]
         time_us = float(step.total_us[rows].sum())
         if not step.is_much(time_us, LEAST_SHARE) or step.look is None or (found := step.look(match[1], op)) is None:
             continue

@@ -2,8 +2,8 @@
 
 import pytest
 
-from nbkit.findings.time.rules import time_findings
 from nbkit.findings.time.cases import Subnormal
+from nbkit.findings.time.rules import time_findings
 from tests.findings.time.steps import frames
 
 ADAM = {"level": "api", "op": "torch.optim.Adam.step", "phase": "optimizer", "total_time_us": 5_000.0}
