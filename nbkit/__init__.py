@@ -15,7 +15,7 @@ from nbkit.errors import (
     TraceError,
     nearest,
 )
-from nbkit.flops import register_flop_formula
+from nbkit.ops.flops import register_flop_formula
 from nbkit.trace.trace import Trace
 
 if TYPE_CHECKING:  # for editors and type checkers; at run time each is imported at its first use

@@ -5,6 +5,7 @@ import torch
 from torch._ops import OpOverload
 
 from nbkit.ops import families
+from nbkit.ops.flops.convolutions import CONVOLUTIONS
 
 # Attention and recurrent layers draw where they drop out, and their arguments seldom say so; nested tensors are none
 # that recordings know; the choice of a kernel is no number.
@@ -64,3 +65,9 @@ def test_in_place_ops_that_draw_write_over_what_they_are_given(ops):
 def test_a_family_holds_ops_that_there_are(ops, name):
     # The in-place form of each is named, whether torch has it or not.
     assert {op for op in FAMILIES[name] if op not in ops and op.rstrip("_") not in ops} <= ELSEWHERE
+
+
+def test_what_has_the_formula_of_a_convolution_is_one():
+    counted = {name.removeprefix("aten.") for name in CONVOLUTIONS if "backward" not in name}
+    # That over time has its channels last, which no rule reads.
+    assert counted - families.CONVOLUTIONS == {"conv_tbc"}

@@ -11,7 +11,7 @@ from nbkit.capture.cost.fake.fake_mode import Alike
 from nbkit.capture.cost.traffic import Traffic
 from nbkit.capture.replay.copies import tensors_in
 from nbkit.capture.replay.op_traits import SPELLED
-from nbkit.flops import formulas, rule_of
+from nbkit.ops.flops import formulas, rule_of
 
 NAMESPACES = frozenset(("c10d", "_c10d_functional", "_c10d_functional_autograd"))
 # What the ring algorithm sends of the whole tensor, in (n - 1) / n, after Patarasuk and Yuan, "Bandwidth optimal

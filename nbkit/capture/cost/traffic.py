@@ -8,8 +8,8 @@ import torch
 from torch import Tensor
 from torch._ops import OpOverload
 
-from nbkit.flops.counts import argument
 from nbkit.ops import families
+from nbkit.ops.flops.counts import argument
 
 # They read of their first tensor (embedding: its rows) no more than they return.
 GATHERS = families.GATHERS | {"select_scatter"}

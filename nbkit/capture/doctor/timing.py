@@ -18,7 +18,7 @@ from nbkit.capture.step.module_calls import ModuleCalls
 from nbkit.capture.subnormals import subnormal_state
 from nbkit.findings.finding import with_findings
 from nbkit.findings.time.rules import time_findings
-from nbkit.flops import call_flops, formulas, rule_of
+from nbkit.ops.flops import call_flops, formulas, rule_of
 from nbkit.schema import FINDINGS, TIMINGS
 from nbkit.schema.findings import MOST_OPS
 from nbkit.timeline.median_times import at_median_times, gaps_us, moved

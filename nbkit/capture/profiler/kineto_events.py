@@ -11,7 +11,7 @@ import torch
 from nbkit.capture.profiler.event_inputs import DTYPES, input_columns, own_inputs
 from nbkit.capture.profiler.kineto import KinetoOptions, allocations
 from nbkit.compat import torch_versions
-from nbkit.flops import call_flops, formulas
+from nbkit.ops.flops import call_flops, formulas
 from nbkit.timeline import HOST, KERNEL, MEMORY, RUNTIME, Events
 from nbkit.timeline.events import ABSENT
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from math import prod
 from typing import Any
 
-from nbkit.flops import call_flops, formulas
+from nbkit.ops.flops import call_flops, formulas
 from nbkit.readers.chrome.columns import whole
 from nbkit.readers.chrome.names import element_bytes, is_collective
 

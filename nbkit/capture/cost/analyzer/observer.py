@@ -16,7 +16,7 @@ from nbkit.capture.cost.observer import CostObserver
 from nbkit.capture.raw.recording import Recording
 from nbkit.capture.recorder.observer import Frames, Meta
 from nbkit.capture.step.module_calls import ModuleCalls
-from nbkit.flops.analyzer import analyzer_flops
+from nbkit.ops.flops.analyzer import analyzer_flops
 from nbkit.trace.trace import Trace
 
 LAYER_NORM = torch.ops.aten.native_layer_norm.default

@@ -5,7 +5,7 @@ from typing import Any, TypeVar
 
 from torch._ops import OpOverload
 
-from nbkit.flops import packet_name
+from nbkit.ops.flops import packet_name
 
 Formula = TypeVar("Formula", bound=Callable[..., Any])
 ALIGNMENT = 16  # bytes, of a row of what _grouped_mm returns

@@ -18,7 +18,7 @@ from nbkit.capture.diff.pair import Row
 from nbkit.capture.operators.replay.run import Ran
 from nbkit.capture.raw.arguments import A_TENSOR, describe
 from nbkit.capture.scope.filters import EVERY_PHASE
-from nbkit.flops import call_flops, formulas, packet_name
+from nbkit.ops.flops import call_flops, formulas, packet_name
 from nbkit.schema import DIFFS, OPS, REPLAYED, TIMINGS
 
 PLACES = ("module", "phase", "source")

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 import nbkit
-from nbkit.flops import FORMULAS
+from nbkit.ops.flops import FORMULAS
 
 
 class Counted:

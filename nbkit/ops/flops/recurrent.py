@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from math import prod
 from typing import Any, NamedTuple
 
-from nbkit.flops.counts import Count, elements
-from nbkit.flops.products import Formula, Shape, under
+from nbkit.ops.flops.counts import Count, elements
+from nbkit.ops.flops.products import Formula, Shape, under
 
 
 def _layer(x: Shape, of_input: Shape, of_state: Shape, *_: Any) -> int:

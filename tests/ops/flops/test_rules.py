@@ -8,7 +8,7 @@ import torch.nn.functional as F
 from torch import nn
 
 import nbkit
-from nbkit.flops import FORMULAS, RULES, rule_of
+from nbkit.ops.flops import FORMULAS, RULES, rule_of
 
 X, Y = torch.ones(4, 6), torch.ones(4, 6)
 IMAGE = torch.ones(2, 3, 8, 8)
@@ -157,7 +157,7 @@ def test_modules_add_up_both_kinds():
 
 
 def test_a_custom_op_has_both_rules_of_the_user(monkeypatch):
-    monkeypatch.setattr("nbkit.flops.registry.FORMULAS", dict(FORMULAS))
+    monkeypatch.setattr("nbkit.ops.flops.registry.FORMULAS", dict(FORMULAS))
     library = torch.library.Library("ruled", "DEF")
     library.define("scores(Tensor q, Tensor k) -> Tensor")
     library.impl("scores", lambda q, k: (q @ k.t()).relu(), "CPU")

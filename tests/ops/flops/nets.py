@@ -9,7 +9,7 @@ from torch.nn import functional as F
 
 from sample_models.llama import LLAMA_TINY, Llama
 from sample_models.rwkv4 import RWKV4, RWKV4_TINY
-from tests.flops.families import Flops, attention, fused_attention, linear, product
+from tests.ops.flops.families import Flops, attention, fused_attention, linear, product
 
 
 class Net(NamedTuple):

@@ -1,6 +1,6 @@
 """Prints, for each model of the tests, FLOPs beside their closed form, and how many calls have a rule and what it says.
 
-python -m tests.flops.shares
+python -m tests.ops.flops.shares
 """
 
 from collections import Counter
@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 import nbkit
-from tests.flops.by_hand import Calls
-from tests.flops.families import FAMILIES, Flops
-from tests.flops.nets import NETS
+from tests.ops.flops.by_hand import Calls
+from tests.ops.flops.families import FAMILIES, Flops
+from tests.ops.flops.nets import NETS
 
 
 class Measured(NamedTuple):

@@ -7,8 +7,8 @@ from itertools import zip_longest
 from typing import Any, TypeVar
 
 from nbkit.errors import OptionError
-from nbkit.flops.products import Formula
-from nbkit.flops.rules import RULES
+from nbkit.ops.flops.products import Formula
+from nbkit.ops.flops.rules import RULES
 
 AnyFormula = TypeVar("AnyFormula", bound=Formula)
 OP = re.compile(r"\w+\.\w+")

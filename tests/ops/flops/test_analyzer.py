@@ -7,7 +7,7 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from nbkit.flops.analyzer import analyzer_flops
+from nbkit.ops.flops.analyzer import analyzer_flops
 
 BATCH, TOKENS, WIDTH, HIDDEN = 8, 197, 768, 3072
 

@@ -12,7 +12,7 @@ from torch.utils.flop_counter import (
 
 import nbkit
 from nbkit.errors import OptionError
-from nbkit.flops import FORMULAS, call_flops, formulas, packet_name
+from nbkit.ops.flops import FORMULAS, call_flops, formulas, packet_name
 from sample_models.llama import LLAMA_TINY, Llama
 
 QUERY, KEY, VALUE = [2, 6, 7, 8], [2, 3, 5, 8], [2, 3, 5, 4]

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from math import prod
 from typing import Any
 
-from nbkit.flops.counts import NORM, SOFTMAX, Count, argument, elements
+from nbkit.ops.flops.counts import NORM, SOFTMAX, Count, argument, elements
 
 
 def _scores(query: Any, key: Any, keys: int) -> int:

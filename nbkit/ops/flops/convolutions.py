@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from math import prod
 from typing import Any
 
-from nbkit.flops.products import Formula, Shape, under
+from nbkit.ops.flops.products import Formula, Shape, under
 
 
 def _convolution(

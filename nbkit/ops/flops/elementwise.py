@@ -1,10 +1,10 @@
 """Holds the arithmetic of ops outside matrix products, in FLOPs for each element."""
 
-from nbkit.flops import counts, fused
-from nbkit.flops.counts import NORM, SOFTMAX, Count, nothing, per_argument, per_loss, per_result
-from nbkit.flops.linear_algebra import LINEAR_ALGEBRA
-from nbkit.flops.products import FUSED_ATTENTION
-from nbkit.flops.recurrent import GATES
+from nbkit.ops.flops import counts, fused
+from nbkit.ops.flops.counts import NORM, SOFTMAX, Count, nothing, per_argument, per_loss, per_result
+from nbkit.ops.flops.linear_algebra import LINEAR_ALGEBRA
+from nbkit.ops.flops.products import FUSED_ATTENTION
+from nbkit.ops.flops.recurrent import GATES
 
 # What ops that torch does not tag as pointwise do once for each element of their result: comparisons, activations,
 # their derivatives. Ops that it tags count the same without being named here.

@@ -4,9 +4,9 @@ import pytest
 import torch
 from torch.utils.flop_counter import FlopCounterMode, sdpa_backward_flop_count, sdpa_flop_count
 
-from tests.flops.families import FAMILIES
-from tests.flops.nets import NETS
-from tests.flops.shares import measured
+from tests.ops.flops.families import FAMILIES
+from tests.ops.flops.nets import NETS
+from tests.ops.flops.shares import measured
 
 FEW = ("gpt2", "llama")
 # torch counts none of the LSTM's one op, and grouped convolutions backward too high.

@@ -6,7 +6,7 @@ import torch.nn.functional as F
 from torch import nn
 
 import nbkit
-from nbkit.flops import FORMULAS, RULES
+from nbkit.ops.flops import FORMULAS, RULES
 
 IMAGE = torch.ones(2, 3, 8, 8)
 

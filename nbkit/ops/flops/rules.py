@@ -2,12 +2,12 @@
 
 from typing import Any, NamedTuple
 
-from nbkit.flops.convolutions import CONVOLUTIONS
-from nbkit.flops.counts import Count, nothing, per_argument, per_result
-from nbkit.flops.elementwise import ELEMENTWISE
-from nbkit.flops.linear_algebra import LINEAR_ALGEBRA
-from nbkit.flops.products import PRODUCTS, Formula
-from nbkit.flops.recurrent import RECURRENT
+from nbkit.ops.flops.convolutions import CONVOLUTIONS
+from nbkit.ops.flops.counts import Count, nothing, per_argument, per_result
+from nbkit.ops.flops.elementwise import ELEMENTWISE
+from nbkit.ops.flops.linear_algebra import LINEAR_ALGEBRA
+from nbkit.ops.flops.products import PRODUCTS, Formula
+from nbkit.ops.flops.recurrent import RECURRENT
 
 
 class Rule(NamedTuple):

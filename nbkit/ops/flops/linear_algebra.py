@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from math import log2, prod
 from typing import Any
 
-from nbkit.flops.products import Formula, Shape, under
+from nbkit.ops.flops.products import Formula, Shape, under
 
 
 def _stacks(first: Shape, second: Shape) -> int:
