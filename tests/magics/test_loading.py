@@ -34,7 +34,7 @@ def opcount(*, name="counted"):
     "Count ops."
     return optrace(name=name)
 said = lambda trace: f"{len(trace.tensors)} tensors"
-recorder = Recorder(lambda: opcount, "count ops", "Count ops.", nothing=said)
+recorder = Recorder("__main__:opcount", "count ops", "Count ops.", nothing=said)
 magics.CELL_MAGICS["opcount"] = CellMagic("opcount", recorder)
 magics.load(get_ipython())
 """
