@@ -59,7 +59,7 @@ def outcome_of(device: nbkit.SimulatedDevice, step: Step, fault: nbkit.Fault) ->
     """Runs the step with this fault; None if the device reports that it changed nothing."""
     with device.planted(fault) as plan, nbkit.opdiff() as trace:
         step.run()
-    report = plan.report().iloc[0]
+        report = plan.report().iloc[0]  # before opdiff runs kept calls again
     if report["status"] != "changed":
         return None
     on_device = (trace.ops["level"] == "aten") & (trace.ops["device"] == str(device.torch_device))

@@ -27,8 +27,8 @@ OTHER = 10
 SQUARES = ("power", "square", "multiply")
 # Values of the same size that are tried as a residual.
 MOST_TRIED = 40
-# They move what is not heads alone.
-MOVING = ("roll", "flip")
+# A step of its own, also where what it moves are whole heads.
+MOVING = ("roll",)
 # So many steps of one side alone are listed.
 MOST_STEPS = 3
 
