@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from nbkit.ops.families import SAME
+from nbkit.ops.families import COPIES
 from nbkit.ops.names import base_of
 
 EVIDENCE = ("name", "name", "structure")
@@ -52,7 +52,7 @@ def calls_of(ops: pd.DataFrame, tensors: pd.DataFrame) -> list[Call]:
         packet, output_shapes = base_of(op).removesuffix("_for_cpu"), tuple(shapes[row] for row in outputs)
         strict = (phase, model, module, op, output_shapes, tuple(_plain(names[row]) for row in inputs))
         kinds = tuple("float" in dtypes[row] or "complex" in dtypes[row] for row in outputs)
-        by_shape = None if packet in SAME or not output_shapes else (phase, module, output_shapes, kinds)
+        by_shape = None if packet in COPIES or not output_shapes else (phase, module, output_shapes, kinds)
         calls.append(Call(op_id, inputs, outputs, (strict, (phase, module, packet), by_shape)))
     return calls
 
@@ -91,7 +91,7 @@ def _casts(sides: Sides) -> Iterator[Pair]:
 
 
 def _is_cast(call: Call) -> bool:
-    return call.keys[1][2] in SAME
+    return call.keys[1][2] in COPIES
 
 
 def aligned_by(sides: Sides, levels: Sequence[Keys], evidence: Sequence[str]) -> list[Pair]:

@@ -13,7 +13,7 @@ from nbkit.divergence.alignment import Call, Key, Keys, Pair, aligned_by
 from nbkit.divergence.differing import Side, beginnings_of, differing, sides_of
 from nbkit.divergence.fingerprints import UNKNOWN
 from nbkit.divergence.runs import Run
-from nbkit.ops.families import SAME
+from nbkit.ops.families import COPIES
 
 SHARED = 0.5
 EVIDENCE = ("values", "values", "structure")
@@ -103,7 +103,7 @@ def _value_keys(side: Side, call: Call, number: int) -> tuple[Key | None, Key | 
     values = sorted(side.values[row] for row in call.outputs)
     if not values or UNKNOWN in values:
         return None, None
-    computes = not side.is_view[number] and packet not in SAME
+    computes = not side.is_view[number] and packet not in COPIES
     return (phase, packet, *values), (phase, *values) if computes else None
 
 

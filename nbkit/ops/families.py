@@ -64,9 +64,9 @@ UNFILLED = frozenset(
     "_resize_output _resize_output_ _empty_affine_quantized _empty_per_channel_affine_quantized".split()
 )
 # Numbers that are written down, whatever tensor says their shape.
-ONES = frozenset("ones ones_like new_ones".split())
-CONSTANTS = ONES | frozenset(
-    "zeros zeros_like new_zeros full full_like new_full scalar_tensor _efficientzerotensor".split()
+CONSTANTS = frozenset(
+    "ones ones_like new_ones zeros zeros_like new_zeros full full_like new_full scalar_tensor "
+    "_efficientzerotensor".split()
 )
 RANGES = frozenset("arange range linspace logspace eye".split())
 # They write over what they are given without reading it.
@@ -76,13 +76,14 @@ OVERWRITING = frozenset(
 )
 
 # Casts, by the argument that is cast.
-CASTS: Mapping[str, int] = {"_to_copy": 0, "to": 0, "type_as": 0, "copy_": 1, "_copy_from": 0}
-# They hand on what they read: the same elements, in the same order and shape.
-SAME = frozenset(CASTS) | frozenset(
-    "copy clone contiguous detach detach_ detach_copy alias alias_copy lift lift_fresh lift_fresh_copy positive "
+CASTS: Mapping[str, int] = {"_to_copy": 0, "to": 0, "type_as": 0, "copy": 1, "copy_": 1, "_copy_from": 0}
+# They give what they read first: the same elements, in the same order and shape.
+IDENTITIES = frozenset(CASTS) - {"copy", "copy_"} | frozenset(
+    "clone contiguous detach detach_ detach_copy alias alias_copy lift lift_fresh lift_fresh_copy positive "
     "_fw_primal resolve_conj resolve_neg pin_memory _autocast_to_full_precision _autocast_to_reduced_precision "
     "wait_tensor".split()
 )
+COPIES = family("IDENTITIES CASTS")
 # In the same order.
 RESHAPES = family(
     "view _unsafe_view view_as reshape reshape_as _reshape_alias _reshape_copy flatten unflatten ravel squeeze "
@@ -91,7 +92,7 @@ RESHAPES = family(
 PERMUTES = family("t transpose permute movedim moveaxis swapaxes swapdims numpy_T mT")
 EXPANDS = frozenset("expand expand_as broadcast_to".split())
 # All of them give the elements that they got, in another form.
-FORMS = SAME - {"copy_"} | RESHAPES | PERMUTES | EXPANDS
+FORMS = family("IDENTITIES RESHAPES PERMUTES EXPANDS")
 # They give a part of the elements, by places that their arguments say, ...
 PARTS = family(
     "select slice narrow split split_with_sizes chunk unbind tensor_split hsplit vsplit dsplit unsafe_split "
@@ -101,12 +102,7 @@ PARTS = family(
 GATHERS = frozenset("embedding index _unsafe_index index_select gather take take_along_dim masked_select".split())
 JOINS = frozenset("cat concat concatenate stack hstack vstack dstack column_stack".split())
 # They hand elements on, to other places, in another dtype or shape.
-MOVES = (
-    SAME
-    | JOINS
-    | GATHERS - {"embedding"}
-    | frozenset("repeat flip roll constant_pad_nd select_copy slice_copy".split())
-)
+MOVES = family("COPIES JOINS GATHERS repeat flip roll constant_pad_nd select_copy slice_copy") - {"embedding"}
 # They keep the elements of a triangle, and put 0 in the place of the others.
 TRIANGLES = family("triu tril")
 # Views although their schema does not say so, or hand on what they are given.
@@ -126,7 +122,6 @@ DIVIDES = family("div")
 ARITHMETIC = ADDS | SUBTRACTS | MULTIPLIES | DIVIDES
 # Another value in the place of some elements, by a mask.
 MASKED_FILLS = family("masked_fill where masked_scatter")
-MASKS_SCORES = family("masked_fill where add")
 COMPARISONS = family("eq ne lt le gt ge")
 RELUS = family("relu hardtanh")
 # Losses of each element beside its target, and of classes.

@@ -6,7 +6,7 @@ import torch
 
 from nbkit.capture.operators.intercept import Intercepted
 from nbkit.errors import OptionError, nearest
-from nbkit.ops.families import SAME
+from nbkit.ops.families import COPIES
 
 Dtype = str | torch.dtype
 FLOATING = (torch.float64, torch.float32, torch.bfloat16, torch.float16)
@@ -53,7 +53,7 @@ def read_dtype(dtype: Dtype) -> torch.dtype:
 
 def not_cast(call: Intercepted, dtypes: Mapping[torch.dtype, torch.dtype]) -> str | None:
     """Returns why a cast says nothing about a call; None where it does."""
-    if call.traits.packet in SAME:
+    if call.traits.packet in COPIES:
         return "casts and copies"
     if not any(tensor.dtype in dtypes for tensor in call.tensors()):
         return "no inputs of a dtype that is cast"

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from math import prod
 
 from nbkit.findings.dataflow.flow import Op
-from nbkit.ops.families import EXPANDS, MULTIPLIES, RESHAPES, SAME
+from nbkit.ops.families import RESHAPES, family
 
-SAME_DIMS = SAME | EXPANDS | MULTIPLIES | {"native_dropout"}
+SAME_DIMS = family("IDENTITIES EXPANDS MULTIPLIES native_dropout")
 # Complex numbers of pairs of real ones, and back: the last dimension comes or goes.
 PAIRS = ("view_as_complex", "view_as_real")
 SIZES = ("squeeze", "squeeze_", "unsqueeze", "unsqueeze_")

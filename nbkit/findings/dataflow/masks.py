@@ -105,7 +105,7 @@ def _made(flow: Flow, op: Op) -> Triangle | None:
     if full is None or full.name not in CONSTANTS or not op.outputs or not _is_square(op.outputs[0]):
         return None
     value = 1.0 if "ones" in full.name else _number(full.arguments.get("fill_value"))
-    triangle = Triangle("upper" if op.name == "triu" else "lower", int(op.arguments.get("diagonal", 0)))
+    triangle = Triangle("upper" if op.name.startswith("triu") else "lower", int(op.arguments.get("diagonal", 0)))
     if value is None or not (value == 1 or value <= HIDDEN):
         return None
     return triangle._replace(is_hiding=value <= HIDDEN)

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from nbkit.findings.dataflow.flow import Flow, Op, Tensor
 from nbkit.findings.finding import Finding, rule
-from nbkit.ops.families import ARITHMETIC, DIVIDES, FUSED_ATTENTION, RESHAPES, SAME, family
+from nbkit.ops.families import ARITHMETIC, DIVIDES, FUSED_ATTENTION, IDENTITIES, RESHAPES, family
 
 SPLIT = (
     "Split the last size in its place, and swap then: x.view(b, t, heads, -1).transpose(1, 2); view and reshape keep "
@@ -17,7 +17,7 @@ def scrambled_view(flow: Flow) -> Iterator[Finding]:
     """A view makes (b, heads, t, d) of (b, t, heads * d) in front of attention, without a transpose."""
     for op in (op for op in flow.ops.values() if op.name.startswith(FUSED_ATTENTION) and op.is_ahead):
         for tensor in op.inputs[:3]:
-            view = flow.maker(flow.behind(tensor, SAME))
+            view = flow.maker(flow.behind(tensor, IDENTITIES))
             found = None if view is None else _scrambled(view)
             if found is not None:
                 yield found

@@ -7,12 +7,12 @@ import numpy as np
 from nbkit.findings.finding import Finding, rule
 from nbkit.findings.time.cases import LossCase, Place, saving
 from nbkit.findings.time.step import Ints, TimedStep
-from nbkit.ops.families import ADDS, LOG_SOFTMAX, PARTS, RESHAPES, SAME, SOFTMAX
+from nbkit.ops.families import LOG_SOFTMAX, SOFTMAX, family
 
 LOG, ONE_HOT, PRODUCT, PICKS = "log", "one_hot", "mul", ("gather", "index")
 SUMS = ("sum", "mean")
 # What else stands between the softmax and the sum.
-BESIDE = RESHAPES | PARTS | SAME | ADDS | {"clamp", "clamp_min", "neg", "arange"}
+BESIDE = family("RESHAPES PARTS IDENTITIES ADDS clamp clamp_min neg arange")
 MOST_OPS = 12
 ADVICE = (
     "Use torch.nn.functional.cross_entropy, which takes logits and class numbers: it writes fewer tensors, and does "

@@ -40,6 +40,7 @@ def lower(diagonal):
 WRONG = {
     "triu fills": (lambda: attend(fill=torch.triu(ONES(T, T)).bool()), "triu", "first"),
     "triu of booleans": (lambda: attend(fill=ONES(T, T, dtype=torch.bool).triu(0)), "triu", "first"),
+    "triu in place": (lambda: attend(fill=ONES(T, T).triu_().bool()), "triu_", "first"),
     "triu with a large number": (lambda: attend(fill=upper(0) == 1, value=-1e9), "triu", "first"),
     "triu is added": (lambda: attend(upper(0, INF)), "triu", "first"),
     "triu is scaled": (lambda: attend(upper(0) * -1e9), "triu", "first"),
@@ -131,6 +132,7 @@ RIGHT = {
     "multi-head": lambda: heads(upper(1).bool()),
     "of torch": lambda: heads(nn.Transformer.generate_square_subsequent_mask(T)),
     "backwards": lambda: attend(fill=lower(-1).bool()),
+    "triu in place": lambda: attend(fill=ONES(T, T).triu_(1).bool()),
     "a look ahead": lambda: attend(fill=upper(3).bool()),
     "a window": lambda: attend(fill=upper(2).bool() | lower(-2).bool()),
     "a window that is added": lambda: attend(upper(2, INF), fill=lower(-2).bool()),
