@@ -1,11 +1,13 @@
 """Follows which ops may have put elements into another order in one run only, which statistics do not show."""
 
 from nbkit.divergence.runs import Read, Tensor
-from nbkit.ops.families import CONVOLUTIONS, FUSED_ATTENTION, PARTS, PRODUCTS, REORDERS, RESHAPES
+from nbkit.ops.families import FUSED_ATTENTION, REORDERS, family
 from nbkit.ops.names import base_of
 
+# Their results are the same only of elements in one order.
+ORDERED = family("PRODUCTS CONVOLUTIONS")
 # These keep the order of elements, and say which dimension they belong to.
-RESHAPING = RESHAPES | PARTS
+RESHAPING = family("RESHAPES PARTS")
 MOST = 8  # rows kept per tensor
 
 Rows = tuple[int, ...]
@@ -34,7 +36,7 @@ class OrderChanges:
     def agree(self, op: str, made: list[Read]) -> None:
         """Notes that both runs have the same result of an op; a product has the same only of elements in one order."""
         packet = base_of(op)
-        if packet in PRODUCTS | CONVOLUTIONS or packet.startswith(FUSED_ATTENTION):
+        if packet in ORDERED or packet.startswith(FUSED_ATTENTION):
             for side, results in enumerate(_sides(made)):
                 self._note(side, results, set())
 

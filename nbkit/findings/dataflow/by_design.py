@@ -3,10 +3,12 @@
 from collections.abc import Iterable
 
 from nbkit.findings.dataflow.flow import Flow, Op, Tensor
-from nbkit.ops.families import CONSTANTS, CONVOLUTIONS, FORMS, FUSED_ATTENTION, PRODUCTS, RANGES, SOFTMAX
+from nbkit.ops.families import FORMS, FUSED_ATTENTION, SOFTMAX, family
 
 MOST_OPS = 2_000
-FACTOR_OPS = PRODUCTS | CONVOLUTIONS
+FACTOR_OPS = family("PRODUCTS CONVOLUTIONS")
+# They give numbers of their own, whatever tensor says their shape.
+MADE = family("CONSTANTS RANGES lift_fresh_copy")
 ONE_KEY = ": they only reach a softmax over one position, which is 1 whatever they are"
 EQUAL = ": the values that they choose between are equal, as what those are made of is 0"
 FIXED = ": what goes into {it} is 0, and no parameter makes it"
@@ -85,6 +87,6 @@ def _is_fixed(flow: Flow, tensor: Tensor, trained: frozenset[str]) -> bool:
         if one.name in trained:
             return False
         op = flow.maker(one)
-        if op is not None and op.name not in CONSTANTS | RANGES | {"lift_fresh_copy"}:
+        if op is not None and op.name not in MADE:
             pending += [each for each in op.inputs if "float" in each.dtype]
     return not pending

@@ -6,7 +6,7 @@ from math import prod
 
 from nbkit.findings.dataflow.flow import Flow, Op, Tensor
 from nbkit.findings.finding import Finding, rule
-from nbkit.ops.families import ARITHMETIC, CLASS_LOSSES, ELEMENT_LOSSES
+from nbkit.ops.families import CLASS_LOSSES, ELEMENT_LOSSES, family
 
 # What takes an activation itself, what was applied before, and what to do: softmax in front of cross_entropy.
 TWICE = {
@@ -31,7 +31,7 @@ TWICE = {
 BY_ELEMENT = frozenset(
     "add sub mul div pow abs square neg exp log sqrt clamp clamp_min where huber_loss smooth_l1_loss".split()
 )
-PAIRED = ARITHMETIC | {"eq"}
+PAIRED = family("ARITHMETIC ELEMENT_LOSSES eq")
 REDUCTIONS = frozenset({"mean", "sum"})
 MOST_STEPS = 8
 
@@ -51,7 +51,7 @@ def double_activation(flow: Flow) -> Iterator[Finding]:
 def unintended_broadcast(flow: Flow) -> Iterator[Finding]:
     """(N, 1) against (N,) in a loss: both broadcast to (N, N), so that each element meets every one of the other."""
     for op in flow.ops.values():
-        if not op.is_ahead or op.name not in PAIRED | ELEMENT_LOSSES or len(op.inputs) < 2:
+        if not op.is_ahead or op.name not in PAIRED or len(op.inputs) < 2:
             continue
         column, row = _before_expand(flow, op.inputs[0]), _before_expand(flow, op.inputs[1])
         for one, other in ((column, row), (row, column)):

@@ -4,8 +4,9 @@ from collections.abc import Iterator
 
 from nbkit.findings.dataflow.flow import Flow, Op, Tensor
 from nbkit.findings.finding import Finding, rule
-from nbkit.ops.families import FORMS, PARTS
+from nbkit.ops.families import PARTS, family
 
+VIEWS = family("PARTS FORMS")
 # They compute with what they overwrite. What only fills memory (copy_, fill_, index_put_) is how caches are written.
 IN_PLACE = frozenset("add_ sub_ mul_ div_ addcmul_ addcdiv_ pow_ neg_ clamp_ sigmoid_ tanh_ relu_ exp_".split())
 
@@ -39,7 +40,7 @@ def _whole_of(flow: Flow, tensor: Tensor) -> Tensor | None:
     """Returns the tensor that a part of the same memory was taken from; null where it is no part."""
     is_part = False
     maker = flow.maker(tensor)
-    while maker is not None and maker.name in PARTS | FORMS and maker.inputs:
+    while maker is not None and maker.name in VIEWS and maker.inputs:
         source = maker.inputs[0]
         if source.storage_id != tensor.storage_id:
             return None

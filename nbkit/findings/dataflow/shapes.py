@@ -40,6 +40,7 @@ def _scrambled(op: Op) -> Finding | None:
     return scrambled_view.finding(message, SPLIT, op.op_id, evidence={"before": before, "after": after})
 
 
+PAIRED = ARITHMETIC - DIVIDES
 # They make features of what is given; behind them a row is a sample.
 LAYERS = family("LAYER_PRODUCTS CONVOLUTIONS embedding")
 MOST_STEPS = 64
@@ -50,7 +51,7 @@ LOOK = "Look at the shapes of the batch: one of its parts may have been put toge
 def lone_row(flow: Flow) -> Iterator[Finding]:
     """(1, d) computed of one row of data is added to (n, d) computed of n rows of other data."""
     for op in flow.ops.values():
-        if op.name not in ARITHMETIC - DIVIDES or not op.is_ahead or op.module is None or len(op.inputs) != 2:
+        if op.name not in PAIRED or not op.is_ahead or op.module is None or len(op.inputs) != 2:
             continue
         one, many = sorted(op.inputs, key=lambda tensor: tensor.numel)
         if len(one.shape) < 2 or len(one.shape) != len(many.shape) or one.shape[0] != 1 or many.shape[0] <= 1:

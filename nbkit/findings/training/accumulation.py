@@ -11,7 +11,7 @@ import pandas as pd
 from nbkit.findings.finding import Finding, at_ops, counting, rule
 from nbkit.findings.training.facts import Accumulation, Audit
 from nbkit.findings.training.names import about, listed_names, plural
-from nbkit.ops.families import CLASS_LOSSES, ELEMENT_LOSSES
+from nbkit.ops.families import family
 from nbkit.ops.names import packet_of
 
 ADVICE = "Call optimizer.zero_grad() before each backward pass that begins a step, or after each step."
@@ -22,6 +22,7 @@ EARLIER = (
 # So many passes of one line in each step; fewer may be losses of their own.
 FEWEST = 4
 MEAN = 1  # of torch's reductions, and the one that a loss has where its arguments do not say
+LOSSES = family("ELEMENT_LOSSES CLASS_LOSSES")
 SCALING = ("aten.mul_", "aten.div_", "aten._foreach_mul_", "aten._foreach_div_")
 SUMMED = (
     "If the passes are parts of one batch, divide each loss by their number before backward(); if the sum is meant, "
@@ -142,7 +143,7 @@ def _loss(audit: Audit, ops: range) -> int | None:
 def _is_mean(op: str, arguments: object) -> bool:
     name = packet_of(op)
     reduction = json.loads(arguments).get("reduction", MEAN) if isinstance(arguments, str) else MEAN
-    return name == "mean" or (name in ELEMENT_LOSSES | CLASS_LOSSES and reduction == MEAN)
+    return name == "mean" or (name in LOSSES and reduction == MEAN)
 
 
 def _is_scaled(audit: Audit, after: int, step: int) -> bool:

@@ -9,10 +9,11 @@ import numpy as np
 from nbkit.findings.dataflow.flow import Flow, Op
 from nbkit.findings.finding import Finding, at_ops, rule
 from nbkit.findings.training.facts import Activation, Audit
-from nbkit.ops.families import ADDS, CONVOLUTIONS, DROPOUTS, FORMS, LAYER_PRODUCTS, NORMS, PERMUTES, RELUS
+from nbkit.ops.families import CONVOLUTIONS, PERMUTES, RELUS, family
 
+LAYERS = family("LAYER_PRODUCTS CONVOLUTIONS")
 # They keep the units of a layer, between its product and its activation.
-BETWEEN = FORMS - PERMUTES | ADDS | NORMS | DROPOUTS
+BETWEEN = family("FORMS ADDS NORMS DROPOUTS") - PERMUTES
 MOST_STEPS = 12
 # With fewer rows or units it may be chance.
 FEWEST_ROWS, FEWEST_UNITS = 4, 8
@@ -67,7 +68,7 @@ def _layer(flow: Flow, op: Op) -> Op | None:
         maker = flow.maker(op.inputs[0]) if op.inputs else None
         if maker is None or not maker.is_ahead or maker.module is None:
             return None
-        if maker.name in LAYER_PRODUCTS | CONVOLUTIONS:
+        if maker.name in LAYERS:
             return maker if maker.outputs else None
         if maker.name not in BETWEEN:
             return None

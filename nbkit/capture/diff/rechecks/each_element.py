@@ -15,7 +15,7 @@ from nbkit.capture.replay.op_traits import OpTraits
 from nbkit.capture.replay.reference import Call
 from nbkit.numerics.metrics import agreed
 from nbkit.numerics.precision import PRECISIONS, Array, Precision
-from nbkit.ops.families import ADDS, SUBTRACTS, family
+from nbkit.ops.families import family
 
 # Not among them: what computes a difference inside, which a change of its inputs does not show (gelu, log_softmax).
 WELL_DETERMINED = family(
@@ -23,6 +23,7 @@ WELL_DETERMINED = family(
     "leaky_relu maximum minimum threshold_backward amax amin _softmax embedding slice_backward select_backward "
     "native_dropout_backward"
 )
+SUMS = family("ADDS SUBTRACTS")
 DRAWS = (1, 2, 8)
 LEAST = 2.0**10  # times the smallest normal number
 
@@ -53,7 +54,7 @@ def recheck_each(pair: Pair, precision: Precision, threshold: float) -> tuple[fl
 
 def _noise_of_numbers(call: Call, precision: Precision) -> float:
     """What rounding the number that is added to a tensor, also one in a tensor without dimensions, may do to a sum."""
-    if call.traits.packet not in ADDS | SUBTRACTS:
+    if call.traits.packet not in SUMS:
         return 0.0
     values = [value for value in (*call.args, *call.kwargs.values()) if not isinstance(value, bool)]
     numbers = [abs(value) for value in values if isinstance(value, int | float)]
