@@ -23,7 +23,7 @@ TITLES = {
     "capture": "Recording",
     "analysis": "Questions to a trace",
     "views": "Showing",
-    "flops": "FLOPs",
+    "ops": "FLOPs",
     "simulated": "Simulated device",
     "errors": "Errors",
 }
