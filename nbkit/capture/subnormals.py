@@ -11,6 +11,7 @@ from torch import Tensor
 from torch.optim import Optimizer
 
 from nbkit.capture.native.library import own_work
+from nbkit.capture.raw.shards import local_shard
 from nbkit.capture.replay.isolated import isolated
 from nbkit.findings.time.cases import Subnormal
 
@@ -54,12 +55,15 @@ def _is(optimizer: Optimizer, kind: str) -> bool:
 
 
 def _worst(optimizer: Optimizer) -> tuple[str, float, Tensor] | None:
-    """Returns the name of the state with the largest share of subnormal numbers, the share, and some of its values."""
+    """Returns the name of the state with the largest share of subnormal numbers, the share, and some of its values.
+
+    Of DTensors it is that of this process: what one process looks at, others may not.
+    """
     parts = defaultdict(list)
     for state in optimizer.state.values():
         for name, value in state.items():
             if isinstance(value, Tensor) and value.is_cpu and value.is_floating_point() and value.dim():
-                parts[name, value.dtype].append(value.detach().reshape(-1)[:MOST_ELEMENTS])
+                parts[name, value.dtype].append(local_shard(value).detach().reshape(-1)[:MOST_ELEMENTS])
     whole = [(name, torch.cat(values)[:MOST_ELEMENTS]) for (name, _), values in parts.items()]
     return max(((name, _fraction(values), values) for name, values in whole), key=lambda one: one[1], default=None)
 

@@ -8,6 +8,7 @@ import torch.distributed as dist
 
 import nbkit
 from nbkit.capture.raw.shards import LOCAL, dtensor_type
+from nbkit.capture.subnormals import _worst
 from tests.capture.diff.planted import scaled, with_fault, wrong
 from tests.capture.diff.shadow.runs import against, shadowed
 from tests.capture.distributed.steps import VERBS, bare, recorded, sharded
@@ -131,3 +132,11 @@ def test_statistics_are_those_of_the_shard():
 def test_without_a_dtensor_nothing_is_said_of_shards():
     assert record(lambda: torch.ones(2) + 1).meta["notes"] == []
     assert dtensor_type().__name__ == "DTensor"
+
+
+def test_the_state_of_an_optimizer_is_looked_at_in_this_process_alone():
+    optimizer = torch.optim.Adam([torch.ones(4, requires_grad=True)])
+    optimizer.state["of a parameter"] = {"exp_avg_sq": shard([1e-40, 1.0, 1.0, 1e-40])}
+    name, fraction, values = _worst(optimizer)
+    assert (name, fraction) == ("exp_avg_sq", 0.5)
+    assert type(values) is torch.Tensor  # an op on a DTensor may wait for processes that run none
