@@ -8,6 +8,7 @@ server's loop, runs its program, and ends as a process does but for taking down 
 import array
 import atexit
 import contextlib
+import gc
 import importlib
 import io
 import json
@@ -214,6 +215,7 @@ def main(folder: str) -> None:
     sys.path.insert(0, str(Path(__file__).parents[2]))
     os.environ["JPY_PARENT_PID"] = str(os.getpid())  # a kernel ends with its parent, which it learns at import
     import_all()
+    gc.freeze()  # a child's garbage collector leaves alone what was imported
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(f"{folder}/new")
         listener.listen(64)
