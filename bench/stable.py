@@ -27,7 +27,7 @@ from bench.harness.ratios import markdown, number, verdict
 from bench.harness.steps import TrainingStep, compute_bound, launch_bound
 from bench.planted.steps import MODELS, make_step
 from nbkit.capture.operators.stable.batches import batch_of, changed
-from nbkit.capture.operators.stable.thread_counts import threads
+from nbkit.capture.replay.isolated import threads
 from nbkit.capture.replay.op_traits import traits_of
 
 OUT = Path(__file__).parents[1] / "out" / "bench" / "stable.md"

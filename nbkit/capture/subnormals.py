@@ -12,7 +12,7 @@ from torch.optim import Optimizer
 
 from nbkit.capture.native.library import own_work
 from nbkit.capture.raw.shards import local_shard
-from nbkit.capture.replay.isolated import isolated
+from nbkit.capture.replay.isolated import isolated, threads
 from nbkit.findings.time.cases import Subnormal
 
 # Fewer are usual, and what takes less than so many times as long is noise.
@@ -36,7 +36,8 @@ def subnormal_state(kind: str, op: str) -> Subnormal | None:
         if work is None or not found or len(found) < len(states):
             return None
         name, fraction, values = max(found, key=lambda state: state[1])
-        slow, usual = (_least_s(partial(work, one)) for one in (values, torch.ones_like(values)))
+        with threads(1):  # of several, the least of a few times is still that of waiting, on a busy machine
+            slow, usual = (_least_s(partial(work, one)) for one in (values, torch.ones_like(values)))
     below = torch.finfo(values.dtype).smallest_normal
     return Subnormal(name, fraction, below, slow / usual) if slow >= LEAST_SLOWDOWN * usual else None
 

@@ -5,7 +5,8 @@ import itertools
 import pytest
 import torch
 
-from nbkit.capture.subnormals import subnormal_state
+from nbkit.capture.replay.isolated import threads
+from nbkit.capture.subnormals import WORKS, subnormal_state
 
 
 class Own(torch.optim.Adam):
@@ -69,4 +70,15 @@ def test_flushed_numbers_are_zero(clock):
         assert subnormal_state("Own", "aten.sqrt") is None
     finally:
         torch.set_flush_denormal(False)
+    del optimizer
+
+
+def test_it_is_timed_in_one_thread_and_the_number_of_threads_stays(clock, monkeypatch):
+    counts = []
+    monkeypatch.setitem(WORKS, "sqrt", lambda values: counts.append(torch.get_num_threads()))
+    optimizer, before = made(1e-37), torch.get_num_threads()
+    with threads(2):
+        assert subnormal_state("Own", "aten.sqrt") is not None
+        assert (set(counts), torch.get_num_threads()) == ({1}, 2)
+    assert torch.get_num_threads() == before
     del optimizer

@@ -1,6 +1,7 @@
 """Runs torch isolated from the user's step: without its modes, autocast and gradients, its generator left as it is."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from sys import getrecursionlimit, setrecursionlimit
 from time import perf_counter_ns
 from typing import Any
@@ -83,3 +84,14 @@ def timed_isolated(recording: Recording, work: Callable[[], Any], on_trouble: Ca
         if has_headroom and getrecursionlimit() == limit + HEADROOM:
             setrecursionlimit(limit)
         recording.spent.add(started, perf_counter_ns())
+
+
+@contextmanager
+def threads(count: int) -> Iterator[None]:
+    """Lets ops run in so many threads inside."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(count)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)

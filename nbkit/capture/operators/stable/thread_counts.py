@@ -1,8 +1,5 @@
 """Runs calls again with another number of threads, many at a time: MKL takes milliseconds to change it."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-
 import torch
 
 from nbkit.capture.calls.state import as_recorded
@@ -12,6 +9,7 @@ from nbkit.capture.operators.stable.again import Again, Arguments, apart
 from nbkit.capture.operators.stable.beyond import Judge
 from nbkit.capture.operators.stable.bits import Kept, is_trusted
 from nbkit.capture.replay.copies import all_tensors
+from nbkit.capture.replay.isolated import threads
 
 # So many calls, or bytes of copies, wait before they run.
 MOST_CALLS, MOST_BYTES = 1000, 1 << 26
@@ -54,14 +52,3 @@ class ThreadCounts:
                     is_kept = not again.traits.is_writing and apart(results[1], expected) is not None
                     is_far = is_kept and Judge(again.traits, arguments).are_apart(results[1], expected)
                     again.note("threads", [(what, apart(results[1], expected), is_far)])
-
-
-@contextmanager
-def threads(count: int) -> Iterator[None]:
-    """Lets ops run in so many threads inside."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(count)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
