@@ -54,6 +54,9 @@ DRAWN = f"""index => {{
   const {{ painted, rows }} = ({LOOK})(document.querySelectorAll('.jp-Cell')[index]);
   return painted || rows;
 }}"""
+# Whether each output has its widget, or says that there is none.
+RESTORED = """count => count === [...document.querySelectorAll('.jp-Cell')].filter(
+  cell => cell.querySelector('.nbkit') || cell.textContent.includes('model not found')).length"""
 
 
 @pytest.fixture(scope="module")
@@ -83,8 +86,19 @@ def lab(chromium: Browser, url: str, heard: list[str]) -> Iterator[Page]:
 
 @pytest.fixture(scope="module")
 def notebook(chromium: Browser, lab: Page, url: str, heard: list[str]) -> Iterator[Page]:
-    """The same notebook, opened in Notebook 7 while its kernel runs."""
-    page = opened(chromium, in_program(url, "notebook"), heard)
+    """The same notebook, opened in Notebook 7 while its kernel runs.
+
+    ipywidgets (8.1.9) waits 2 s for a model, and never looks again for one that comes just then, on a slow machine: the
+    page is opened anew, twice at most.
+    """
+    before = len(heard)
+    for is_last in (False, False, True):
+        page = opened(chromium, in_program(url, "notebook"), heard)
+        page.wait_for_function(RESTORED, arg=len(CELLS), timeout=120_000)
+        if is_last or not page.locator(".jupyter-widgets", has_text="model not found").count():
+            break
+        page.close()
+        del heard[before:]
     yield page
     page.close()
 
