@@ -9,7 +9,7 @@ from nbkit.verbs.verb import Recorder, Verb
 from nbkit.views.op_table.panel import cost_panel
 from nbkit.views.ops_view import led_by
 from nbkit.views.plots import draw_cost, draw_roofline
-from nbkit.views.plots.cost_pictures import cost_pictures, memory_picture
+from nbkit.views.plots.cost import cost_pictures, memory_picture
 from nbkit.views.sections.cost import cost_sections, costliest_calls
 from nbkit.views.statements.cost import cost_statements
 from nbkit.views.static_html.view import no_outcome

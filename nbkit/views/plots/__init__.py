@@ -5,10 +5,9 @@ from nbkit.views.plots.errors import plot_errors
 from nbkit.views.plots.flame import draw_flame
 from nbkit.views.plots.memory import draw_memory, plot_memory
 from nbkit.views.plots.metrics import draw_metrics, plot_metrics
-from nbkit.views.plots.modules import draw_modules, plot_modules
-from nbkit.views.plots.ops import draw_ops, plot_ops
 from nbkit.views.plots.repeats import plot_repeats
 from nbkit.views.plots.roofline import draw_roofline, plot_roofline
+from nbkit.views.plots.self_time import draw_modules, draw_ops, plot_modules, plot_ops
 from nbkit.views.plots.training.gradients import plot_gradients
 from nbkit.views.plots.training.steps import plot_steps
 

@@ -1,32 +1,38 @@
-"""Charts of what a step costs by module and op: as a treemap, a sunburst or, static, as an icicle."""
+"""Charts of what a step costs by module and op: as a treemap, a sunburst or, static, as an icicle.
 
-from typing import TYPE_CHECKING, Any, Literal
+Notebooks and reports have them as HTML that needs no script.
+"""
+
+import re
+from typing import Any, Literal
 
 import pandas as pd
 
 from nbkit import units
 from nbkit.analysis.cost.cost_tree import cost_tree
+from nbkit.analysis.cost.op_totals import has_whole_costs
 from nbkit.errors import OptionError, nearest
 from nbkit.trace.checks import checked_trace
+from nbkit.trace.once import once_per_view
 from nbkit.trace.trace import Trace
 from nbkit.views.flamegraph.boxes import placed_boxes
 from nbkit.views.plots.figures import (
     INK,
     LINES,
     NO_COLOR,
+    Figure,
+    LiveFigure,
     live_figure,
     static_figure,
     translucent,
     without_markup,
     without_math,
 )
+from nbkit.views.plots.memory import STATIC_BUCKETS, memory_by_kind_picture
+from nbkit.views.plots.picture.areas_svg import areas_svg
 from nbkit.views.sections.writers import without_middle
+from nbkit.views.static_html.figure_svg import figure_svg
 from nbkit.views.summary.names import short_op, shown
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-    from nbkit.views.plots.live_figure import LiveFigure
 
 By = Literal["flops", "moved_bytes", "saved_bytes", "params", "time_us"]
 # What each amount is called, and how it reads.
@@ -50,6 +56,9 @@ LONGEST = 26
 WHOLE = "whole"
 # A module that holds one other and hardly more is drawn as one with it.
 ALL_OF_IT = 0.99
+# Of a length in points the first digit behind the dot can be seen.
+_PATH, _TOO_FINE = re.compile(r' d="[^"]*"'), re.compile(r"(\d\.\d)\d+")
+_NAMESPACE = re.compile(r' xmlns(:xlink)?="[^"]*"')
 
 
 def plot_cost(
@@ -188,3 +197,25 @@ def _places(rows: pd.DataFrame) -> list[tuple[int, float]]:
     order = sorted(range(len(rows)), key=lambda place: (rows["depth"].iloc[place], -rows["value"].iloc[place]))
     placed = placed_boxes(order, below, rows["value"].tolist())
     return [placed[place] for place in range(len(rows))]
+
+
+@once_per_view
+def memory_picture(trace: Trace) -> str:
+    """Returns the memory of the step over its ops; empty where it is not known, or for a part of the step alone."""
+    if not trace.complete or not len(trace.frames.get("memory", ())):
+        return ""
+    picture = memory_by_kind_picture(trace, STATIC_BUCKETS)
+    return f'<figure class="wide">{areas_svg(picture)}</figure>' if picture.charts[0].series else ""
+
+
+def cost_pictures(trace: Trace) -> str:
+    """Returns the memory of the step over its ops, and its FLOPs by module and op."""
+    flops = _figure(draw_cost(trace), "cost-flops-") if has_whole_costs(trace) else ""
+    return f'<div class="charts">{memory_picture(trace)}{flops}</div>'
+
+
+def _figure(figure: "Figure", prefix: str) -> str:
+    svg = _PATH.sub(lambda match: _TOO_FINE.sub(r"\1", match[0]), figure_svg(figure, prefix))
+    # Inside HTML an svg element needs no namespaces, which are addresses.
+    svg = _NAMESPACE.sub("", svg).replace("xlink:href", "href")
+    return f'<figure class="wide">{svg}</figure>'

@@ -1,6 +1,6 @@
 """Plots of one compared tensor: error histogram, actual against expected, and where in the tensor the errors are."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -11,10 +11,8 @@ from nbkit.numerics.precision import Array
 from nbkit.schema import DIFFS
 from nbkit.trace.captured_values import CapturedResult
 from nbkit.trace.trace import Trace
+from nbkit.views.plots.figures import Figure, static_figure, without_math
 from nbkit.views.summary.names import shown
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 Plot = dict[str, Any]
 COLOR, LINE = "#3b82f6", "#d97706"
@@ -93,8 +91,6 @@ def worst_difference(trace: Trace) -> "list[Figure]":
 
 def draw_difference(result: CapturedResult, title: str) -> "Figure":
     """Draws the three plots side by side as a static figure."""
-    from nbkit.views.plots.figures import static_figure, without_math
-
     figure, histogram = static_figure(without_math(title), 2.6, "log10 |actual - expected|", 10.5)
     sizes = errors(result)
     spread = error_histogram(sizes)

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -14,14 +13,12 @@ from nbkit.schema import ALIGNMENT, DIFFS
 from nbkit.trace.checks import checked_trace
 from nbkit.trace.trace import Trace
 from nbkit.views.alignment.verdicts import first_row
+from nbkit.views.plots.figures import LiveFigure
 from nbkit.views.plots.picture.live import live_picture
 from nbkit.views.plots.picture.picture import MARK_COLOR, Chart, Picture, Series
 from nbkit.views.plots.thinned import seen_rows
 from nbkit.views.summary.facts import phase_color
 from nbkit.views.summary.names import short_op, shown, shown_module
-
-if TYPE_CHECKING:
-    from nbkit.views.plots.live_figure import LiveFigure
 
 X_TITLE = "result, in call order"
 # Points of a phase at most are about four times as many.

@@ -7,14 +7,15 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    from matplotlib.figure import Figure as Figure
 
-    from nbkit.views.plots.live_figure import LiveFigure
+    from nbkit.views.plots.live_figure import LiveFigure as LiveFigure
+else:  # what draws them is slow to import: plotly and matplotlib
+    Figure = LiveFigure = Any
 
 MAX_NAME = 48
 # Read on light pages and on dark ones: a figure in a cell has the page's own background.
 INK, LINES, NO_COLOR = "#7f7f7f", "rgba(128, 128, 128, 0.3)", "rgba(0, 0, 0, 0)"
-TIME_AXIS = "self time (ms)"
 
 
 def translucent(color: str, alpha: float) -> str:
@@ -39,13 +40,6 @@ def without_math(name: str) -> str:
     return name.replace("$", r"\$")
 
 
-def live_bars(bars: list[Any], title: str, rows: int) -> "LiveFigure":
-    """Makes a live figure of horizontal bars, with room for `rows` of them."""
-    figure = live_figure(bars, title, 130 + 24 * max(rows, 3), TIME_AXIS)
-    figure.update_yaxes(automargin=True, type="category")
-    return figure
-
-
 def live_figure(traces: list[Any], title: str, height: int, x_title: str) -> "LiveFigure":
     """Makes a live figure with a title over what is drawn in it."""
     # plotly is slow to import, and not every session plots.
@@ -63,11 +57,6 @@ def on_any_page(figure: "LiveFigure") -> "LiveFigure":
     for update in (figure.update_xaxes, figure.update_yaxes):
         update(gridcolor=LINES, zerolinecolor=LINES, linecolor=LINES)
     return figure
-
-
-def static_bars(title: str, rows: int) -> "tuple[Figure, Any]":
-    """Makes an empty static figure with room for `rows` bars, and its axes."""
-    return static_figure(title, 1.1 + 0.26 * max(rows, 3), TIME_AXIS)
 
 
 def static_figure(title: str, height: float, x_title: str, width: float = 6.5) -> "tuple[Figure, Any]":

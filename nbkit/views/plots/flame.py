@@ -1,16 +1,13 @@
 """The flame graph as a static figure, for papers."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from nbkit.trace.trace import Trace
 from nbkit.views.flamegraph.boxes import flame_boxes
 from nbkit.views.flamegraph.svg import box_label
-from nbkit.views.plots.figures import static_figure, without_math
+from nbkit.views.plots.figures import Figure, static_figure, without_math
 from nbkit.views.summary.facts import phase_color
 from nbkit.views.summary.names import shown
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 TITLE = "Time by call path, heaviest first"
 # Inches per row of boxes, and the share of the figure's width that a letter of the labels takes.

@@ -1,7 +1,7 @@
 """Chart of the training metrics that a log holds, over steps, with the events of its graph."""
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pandas as pd
 
@@ -9,13 +9,17 @@ from nbkit.errors import OptionError
 from nbkit.schema import METRICS
 from nbkit.trace.checks import checked_trace
 from nbkit.trace.trace import Trace
-from nbkit.views.plots.figures import MAX_NAME, live_figure, on_any_page, static_figure, without_markup, without_math
+from nbkit.views.plots.figures import (
+    MAX_NAME,
+    Figure,
+    LiveFigure,
+    live_figure,
+    on_any_page,
+    static_figure,
+    without_markup,
+    without_math,
+)
 from nbkit.views.summary.names import shown
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-    from nbkit.views.plots.live_figure import LiveFigure
 
 TITLE, X_TITLE = "Training metrics", "step"
 COLORS = ("#3b82f6", "#d97706", "#16a34a", "#a855f7", "#808080", "#d94fa6")

@@ -1,7 +1,5 @@
 """Box plot of the repeats of a step: its time, and that of its slowest ops."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import pandas as pd
 
@@ -11,13 +9,10 @@ from nbkit.errors import OptionError
 from nbkit.schema import SAMPLES
 from nbkit.trace.checks import checked_count, checked_trace
 from nbkit.trace.trace import Trace
-from nbkit.views.plots.figures import cut_names
+from nbkit.views.plots.figures import LiveFigure, cut_names
 from nbkit.views.plots.picture.live import live_picture
 from nbkit.views.plots.picture.picture import Chart, Picture, Series
 from nbkit.views.summary.names import short_op
-
-if TYPE_CHECKING:
-    from nbkit.views.plots.live_figure import LiveFigure
 
 STEP_COLOR, OP_COLOR = "#a855f7", "#3b82f6"
 

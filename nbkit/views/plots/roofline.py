@@ -1,6 +1,6 @@
 """Chart of a step's ops below the roofs of its device: FLOP/s over arithmetic intensity, predicted or measured."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -11,16 +11,11 @@ from nbkit.errors import OptionError
 from nbkit.schema import OPS
 from nbkit.trace.checks import checked_trace
 from nbkit.trace.trace import Trace
-from nbkit.views.plots.figures import INK
+from nbkit.views.plots.figures import INK, Figure, LiveFigure
 from nbkit.views.plots.picture.live import live_picture
 from nbkit.views.plots.picture.picture import Chart, Picture, Series
 from nbkit.views.plots.picture.static import static_picture
 from nbkit.views.summary.names import short_op, shown
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-    from nbkit.views.plots.live_figure import LiveFigure
 
 TITLE, MEASURED_TITLE = "Roofline of the predicted step", "Roofline of the measured step"
 X_TITLE, Y_TITLE = "arithmetic intensity (FLOPs per byte)", "FLOP/s"

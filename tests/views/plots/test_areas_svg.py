@@ -6,7 +6,7 @@ from xml.etree import ElementTree
 import torch
 
 import nbkit
-from nbkit.views.plots.cost_pictures import memory_picture
+from nbkit.views.plots.cost import memory_picture
 from nbkit.views.plots.picture.areas_svg import HEIGHT, LEFT, LINE, RIGHT, areas_svg
 from nbkit.views.plots.picture.picture import Chart, Picture, Series
 

@@ -13,7 +13,7 @@ import nbkit
 from nbkit.errors import OptionError
 from nbkit.schema.cost import STORAGE_KINDS
 from nbkit.views.plots import draw_cost, draw_memory, draw_roofline, plot_cost, plot_memory, plot_roofline
-from nbkit.views.plots.cost_pictures import cost_pictures, memory_picture
+from nbkit.views.plots.cost import cost_pictures, memory_picture
 from nbkit.views.plots.thinned import seen_rows
 from tests.support.costs import layers, with_times
 

@@ -1,17 +1,14 @@
 """Draws a picture with plotly."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from nbkit.views.plots.figures import INK, MAX_NAME, live_figure, on_any_page, translucent, without_markup
+from nbkit.views.plots.figures import INK, MAX_NAME, LiveFigure, live_figure, on_any_page, translucent, without_markup
 from nbkit.views.plots.picture.picture import MARK_COLOR, NAMED, Chart, Picture, Series, quartiles
 from nbkit.views.plots.picture.static import static_picture
 from nbkit.views.summary.facts import phase_color
 from nbkit.views.summary.names import shown
-
-if TYPE_CHECKING:
-    from nbkit.views.plots.live_figure import LiveFigure
 
 # Pixels of an inch of a picture, of a line of its heading, of what stands below its axes.
 INCH, LINE, BELOW = 110, 19, 45

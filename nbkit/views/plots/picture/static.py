@@ -2,19 +2,16 @@
 
 from collections.abc import Callable
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from nbkit.errors import OptionError
 from nbkit.trace.trace import Trace
-from nbkit.views.plots.figures import INK, MAX_NAME, plain_axes, static_figure, without_math
+from nbkit.views.plots.figures import INK, MAX_NAME, Figure, plain_axes, static_figure, without_math
 from nbkit.views.plots.picture.picture import MARK_COLOR, NAMED, Chart, Picture, Series, quartiles
 from nbkit.views.summary.facts import phase_color
 from nbkit.views.summary.names import shown
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 SYMBOLS = {"circle": "o", "x": "x", "diamond": "D"}
 # Points of a pixel; inches of what stands above and below the axes.

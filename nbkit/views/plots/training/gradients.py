@@ -1,6 +1,6 @@
 """Gradient flow: the norm of the gradients that each layer got, in order of depth."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -10,13 +10,10 @@ from nbkit.errors import OptionError
 from nbkit.schema import PARAMETERS
 from nbkit.trace.checks import checked_trace
 from nbkit.trace.trace import Trace
-from nbkit.views.plots.figures import cut_names
+from nbkit.views.plots.figures import LiveFigure, cut_names
 from nbkit.views.plots.picture.live import live_picture
 from nbkit.views.plots.picture.picture import MARK_COLOR, Chart, Picture, Series, log_if_wide
 from nbkit.views.sections.section import module_names
-
-if TYPE_CHECKING:
-    from nbkit.views.plots.live_figure import LiveFigure
 
 # Rows at most: modules of more are drawn with what they hold.
 MOST = 40

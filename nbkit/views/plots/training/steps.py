@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -13,13 +12,11 @@ from nbkit.findings.finding import wrong
 from nbkit.schema import FINDINGS, STEPS
 from nbkit.trace.checks import checked_trace
 from nbkit.trace.trace import Trace
+from nbkit.views.plots.figures import LiveFigure
 from nbkit.views.plots.picture.live import live_picture
 from nbkit.views.plots.picture.picture import Chart, Picture, Series, log_if_wide
 from nbkit.views.plots.thinned import seen_rows
 from nbkit.views.summary.names import shown
-
-if TYPE_CHECKING:
-    from nbkit.views.plots.live_figure import LiveFigure
 
 # Columns of `steps` that are drawn: what the axis says, by what they are divided, a color.
 CURVES = {
