@@ -27,12 +27,11 @@ from nbkit.verbs.options.parser import absolute_path, whole_number
 from nbkit.verbs.verb import FAILS, PROGRAM, Command, Outcome, Verb
 from nbkit.views.flamegraph.held import held_svg, with_stack_timeline
 from nbkit.views.flamegraph.panel import flame_panel
-from nbkit.views.op_table.panel import op_panel
+from nbkit.views.op_table.report_data import op_panel
 from nbkit.views.panels.panel import Contents, Panel
 from nbkit.views.plots import draw_memory
-from nbkit.views.sections.memory import memory_sections
 from nbkit.views.sections.writers import to_html
-from nbkit.views.statements.memory import memory_statements
+from nbkit.views.statements.memory import memory_sections, memory_statements
 from nbkit.views.static_html.view import View
 from nbkit.views.summary.names import shown
 

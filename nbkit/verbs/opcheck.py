@@ -5,9 +5,9 @@ from nbkit.schema import FINDINGS
 from nbkit.trace.trace import Trace
 from nbkit.verbs.verb import Recorder, Verb
 from nbkit.views.ops_view import led_by
-from nbkit.views.sections.section import Column, Section, columns
+from nbkit.views.sections.section import Section, columns
 
-ORIGIN = (Column("op"), Column("ops before", "count"), Column("phase", "phase"), *columns("module, source"))
+ORIGIN = columns("op, ops before: count, phase: phase, module, source")
 
 
 def check_sections(trace: Trace, count: int) -> list[Section]:

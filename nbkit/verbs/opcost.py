@@ -6,7 +6,7 @@ from typing import Any
 from nbkit.analysis.cost.op_totals import has_times, has_whole_costs
 from nbkit.trace.trace import Trace
 from nbkit.verbs.verb import Recorder, Verb
-from nbkit.views.op_table.panel import cost_panel
+from nbkit.views.op_table.report_data import cost_panel
 from nbkit.views.ops_view import led_by
 from nbkit.views.plots import draw_cost, draw_roofline
 from nbkit.views.plots.cost import cost_pictures, memory_picture

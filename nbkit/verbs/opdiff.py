@@ -8,7 +8,7 @@ from nbkit.trace.trace import Trace
 from nbkit.verbs.options.generated import Option
 from nbkit.verbs.verb import ABOUT_PATTERNS, Recorder, Verb, nothing_in
 from nbkit.views.diff_table.panel import diff_panel
-from nbkit.views.op_table.panel import op_panel
+from nbkit.views.op_table.report_data import op_panel
 from nbkit.views.ops_view import OPS_VIEW, op_charts, widget_named
 from nbkit.views.panels.panel import Contents, Panel
 from nbkit.views.plots.difference import worst_difference

@@ -7,7 +7,7 @@ from nbkit.trace.trace import Trace
 from nbkit.verbs.verb import Recorder, Verb
 from nbkit.views.flamegraph.panel import flame_panel
 from nbkit.views.flamegraph.svg import flame_svg
-from nbkit.views.op_table.panel import op_panel
+from nbkit.views.op_table.report_data import op_panel
 from nbkit.views.ops_view import OPS_VIEW, op_charts, widget_named
 from nbkit.views.plots import draw_memory
 

@@ -22,7 +22,7 @@ from nbkit.verbs.options.generated import Option, OptionHolder, add_options
 from nbkit.verbs.options.parser import absolute_path
 from nbkit.verbs.verb import PROGRAM, Command, LineMagic, Outcome, Verb
 from nbkit.views.graph.panel import graph_panel
-from nbkit.views.op_table.panel import op_panel
+from nbkit.views.op_table.report_data import op_panel
 from nbkit.views.ops_view import widget_named
 from nbkit.views.panels.panel import Contents, Panel
 from nbkit.views.plots import draw_metrics

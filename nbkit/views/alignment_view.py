@@ -1,15 +1,22 @@
-"""ALIGNMENT_VIEW is the view of traces of two executions side by side."""
+"""ALIGNMENT_VIEW is the view of traces of two executions side by side; a report has their table as one packed block."""
 
 from dataclasses import replace
+from typing import Any
 
+from nbkit.analysis.query.encoded import Columns, encode_frame
 from nbkit.schema import ALIGNMENT
 from nbkit.trace.trace import Trace
-from nbkit.views.alignment.graphs import graph_trace, has_graphs
-from nbkit.views.alignment.report_data import alignment_data
-from nbkit.views.alignment.verdicts import first_row, place_of, rows_of, side_names, verdicts
+from nbkit.views.alignment.columns import ROW
+from nbkit.views.alignment.detail import DIGITS, FACTS, FIELDS, FIGURES, MEANINGS, MOST_READ
+from nbkit.views.alignment.graphs import graph_trace, has_graphs, row_nodes
+from nbkit.views.alignment.source import AlignmentSource
+from nbkit.views.alignment.verdicts import SIDES, first_row, place_of, results_of, rows_of, side_names, verdicts
 from nbkit.views.graph.panel import graph_panel
+from nbkit.views.op_table.report_data import all_modules
 from nbkit.views.ops_view import widget_named
+from nbkit.views.panels.pack import codes, decimals, numbers, pack, steps, texts
 from nbkit.views.panels.panel import Contents, Panel
+from nbkit.views.panels.rounded import METRIC_DIGITS
 from nbkit.views.plots.errors import errors_picture
 from nbkit.views.plots.picture.static import static_pictures
 from nbkit.views.sections.alignment import alignment_sections
@@ -17,8 +24,11 @@ from nbkit.views.sections.section import Column, Section
 from nbkit.views.sections.writers import to_html
 from nbkit.views.statements.alignment import alignment_statements
 from nbkit.views.static_html.view import View
+from nbkit.views.summary.names import shown
 
 ROWS = 200
+# Ids that grow from row to row.
+STEPS = (ROW,)
 
 
 def alignment_panels(contents: Contents) -> list[Panel]:
@@ -67,3 +77,45 @@ ALIGNMENT_VIEW = View(
     nothing="No results were compared.",
     statements=alignment_statements,
 )
+
+
+def alignment_data(trace: Trace) -> bytes:
+    """Packs the block of one trace that widgets/src/report/answers/alignment_answers.js answers from.
+
+    Errors are kept to the three digits that are shown.
+    """
+    source, known = AlignmentSource(trace), row_nodes(trace)
+    results = results_of(trace)
+    return pack(
+        {
+            **_columns(source.columns, METRIC_DIGITS),
+            "overview": source.overview(),
+            "columns": source.shown_columns,
+            "modules": all_modules(source),
+            "detail": {
+                "fields": list(FIELDS),
+                "facts": list(FACTS),
+                "figures": list(FIGURES),
+                "meanings": MEANINGS,
+                "most_read": MOST_READ,
+                "sides": [f"{side}: {shown(name)}" for side, name in zip(SIDES, side_names(trace), strict=True)],
+            },
+            "results": _columns(encode_frame(results[["result_id", *FACTS]]), DIGITS - 2),
+            "nodes": {"left": codes(known.left), "right": codes(known.right)},
+        }
+    )
+
+
+def _columns(columns: Columns, digits: int) -> dict[str, Any]:
+    return {
+        "count": len(columns),
+        "texts": {name: texts(column) for name, column in columns.texts.items()},
+        "numbers": {
+            name: steps(values)
+            if name in STEPS
+            else numbers(values)
+            if name.endswith(("_id", "_count"))
+            else decimals(values, digits)
+            for name, values in columns.numbers.items()
+        },
+    }

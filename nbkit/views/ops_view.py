@@ -7,7 +7,7 @@ from typing import Any
 
 from nbkit.trace.trace import Trace
 from nbkit.views.op_table.calls import first_calls_table
-from nbkit.views.op_table.panel import op_panel
+from nbkit.views.op_table.report_data import op_panel
 from nbkit.views.plots import draw_modules, draw_ops
 from nbkit.views.sections.section import Section, op_sections
 from nbkit.views.static_html.view import View, no_picture

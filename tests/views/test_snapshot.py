@@ -6,7 +6,7 @@ import pytest
 
 import nbkit
 from nbkit.views.plots import draw_memory, plot_memory
-from nbkit.views.sections.memory import memory_sections
+from nbkit.views.statements.memory import memory_sections
 from nbkit.views.static_html.view import view_of
 from tests.support.snapshots import Allocator, frame, grown, read, snapshot_of
 

@@ -8,10 +8,10 @@ from nbkit.schema import TRIALS
 from nbkit.trace.trace import Trace
 from nbkit.verbs.verb import Verb
 from nbkit.views.ops_view import led_by
-from nbkit.views.sections.section import Column, Section, and_more, columns
+from nbkit.views.sections.section import Section, and_more, columns
 
-CULPRITS = (Column("op"), Column("call", "id"), Column("phase", "phase"), *columns("module, source"))
-TRIED = (Column("trial", "id"), Column("calls replaced", "count"), *columns("result, stage"), Column("time", "time"))
+CULPRITS = columns("op, call: id, phase: phase, module, source")
+TRIED = columns("trial: id, calls replaced: count, result, stage, time: time")
 RESULTS = {True: "passes", False: "fails"}
 
 

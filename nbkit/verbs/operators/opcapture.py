@@ -1,10 +1,23 @@
 """opcapture saves chosen calls of a step in a folder. Its trace is shown as optrace's, with what was saved above."""
 
+from nbkit.schema import CAPTURES
+from nbkit.trace.trace import Trace
 from nbkit.verbs.options.generated import Option
 from nbkit.verbs.options.parser import absolute_path
 from nbkit.verbs.verb import ABOUT_PATTERNS, PROGRAM, Recorder, Verb
 from nbkit.views.ops_view import led_by
-from nbkit.views.sections.replay import capture_sections
+from nbkit.views.sections.section import Section, columns
+
+SAVED = columns("calls: count, different ops: count, size: bytes, folder")
+
+
+def capture_sections(trace: Trace, count: int) -> list[Section]:
+    """Returns what was saved, and where."""
+    captures = CAPTURES.check(trace.frames.get("captures", CAPTURES.frame()))
+    size, folder = trace.meta.get("captured_bytes"), trace.meta.get("folder")
+    row = (len(captures), captures["op"].nunique(), size, folder)
+    return [Section("Captured calls", SAVED, [row], "%opreplay FOLDER runs them again")]
+
 
 OPCAPTURE = Verb(
     "opcapture",

@@ -4,8 +4,8 @@ from nbkit.trace.trace import Trace
 from nbkit.verbs.options.generated import Option
 from nbkit.verbs.verb import ABOUT_PATTERNS, Recorder, Verb, nothing_in
 from nbkit.views.ops_view import led_by
-from nbkit.views.sections.operators import cast_sections, replaced_sections
 from nbkit.views.sections.section import Section
+from nbkit.views.statements.operators import cast_sections, replaced_sections
 
 
 def _sections(trace: Trace, count: int) -> list[Section]:

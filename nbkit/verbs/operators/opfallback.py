@@ -2,7 +2,7 @@
 
 from nbkit.verbs.verb import ABOUT_PATTERNS, Recorder, Verb, nothing_in
 from nbkit.views.ops_view import led_by
-from nbkit.views.sections.operators import replaced_sections
+from nbkit.views.statements.operators import replaced_sections
 
 OPFALLBACK = Verb(
     "opfallback",

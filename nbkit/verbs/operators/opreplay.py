@@ -4,14 +4,17 @@ from argparse import Namespace
 from collections.abc import Callable
 from dataclasses import replace
 
+from nbkit.schema import REPLAYED, TIMINGS
 from nbkit.trace.trace import Trace
 from nbkit.verbs.notebook import Notebook
 from nbkit.verbs.opdiff import OPDIFF
 from nbkit.verbs.options.generated import Option, OptionHolder, add_options, option_names
 from nbkit.verbs.options.parser import absolute_path
 from nbkit.verbs.verb import FINDINGS, FINE, PROGRAM, Command, LineMagic, Outcome, Verb
-from nbkit.views.sections.replay import replay_outcome, replay_sections
+from nbkit.views.sections.diff import diff_sections, verdict_sections
+from nbkit.views.sections.section import Section, columns
 
+SPEED = columns("op, median: time, IQR: time, repeats: count, GFLOP/s: number, GB/s: number")
 IN_CODE = ("parameters",)
 SPECIAL = {
     "folder": Option(metavar="FOLDER", help="what opcapture wrote", read=absolute_path),
@@ -23,6 +26,35 @@ SPECIAL = {
     "device": Option(help="where to run, such as cpu or cuda:0 (default: where each call was captured)"),
     "libraries": Option(metavar="NAME", help="namespaces whose ops may be called beside those of torch"),
 }
+
+
+def replay_outcome(trace: Trace, count: int) -> list[Section]:
+    """Returns how many calls did the same to the bit, and the verdicts on their results."""
+    meta = trace.meta
+    kinds = columns("captured calls, run again, same bits", "count")
+    row = [meta.get(name) for name in ("captured_calls", "replayed_calls", "identical_calls")]
+    return [Section("Replay", kinds, [row]), *verdict_sections(trace, count)]
+
+
+def replay_sections(trace: Trace, count: int) -> list[Section]:
+    """Returns the outcome, the worst differences where there are any, and the slowest calls."""
+    outcome, verdicts = replay_outcome(trace, count), diff_sections(trace, count)
+    worst = verdicts[-1:] if trace.meta.get("mismatches") else []
+    return [*outcome, *worst, *_speed(trace, count)]
+
+
+def _speed(trace: Trace, count: int) -> list[Section]:
+    timings = TIMINGS.check(trace.frames.get("timings", TIMINGS.frame()))
+    replayed = REPLAYED.check(trace.frames.get("replayed", REPLAYED.frame()))
+    slowest = timings.merge(replayed, on="op_id").nlargest(count, "median_us")
+    if not len(slowest):
+        return []
+    rates = slowest[["flops_per_s", "bytes_per_s"]] / 1e9
+    known = rates.astype(object).where(rates.notna(), None)
+    rows = zip(
+        slowest["op"], slowest["median_us"], slowest["iqr_us"], slowest["repeats"], *known.to_numpy().T, strict=True
+    )
+    return [Section("Slowest calls", SPEED, list(rows))]
 
 
 def _add_options(holder: OptionHolder) -> None:

@@ -7,7 +7,7 @@ from nbkit.trace.trace import Trace
 from nbkit.verbs.options.generated import Option
 from nbkit.verbs.verb import ABOUT_PATTERNS, Recorder, Verb, nothing_in
 from nbkit.views.ops_view import led_by
-from nbkit.views.sections.section import Column, Section, and_more, columns
+from nbkit.views.sections.section import Section, and_more, columns
 
 CHECKS = {
     "run_to_run": "run again",
@@ -15,8 +15,8 @@ CHECKS = {
     "thread_invariant": "other threads",
     "stride_invariant": "other strides",
 }
-COUNTS = (Column("check"), *columns("same, differs, not tried", "count"))
-OPS = (Column("op"), *columns("calls, differ", "count"), Column("checks"), Column("of largest element", "number"))
+COUNTS = columns("check, same: count, differs: count, not tried: count")
+OPS = columns("op, calls: count, differ: count, checks, of largest element: number")
 
 
 def stability_sections(trace: Trace, count: int) -> list[Section]:

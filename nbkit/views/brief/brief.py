@@ -18,8 +18,7 @@ from nbkit.views.statements.memory import snapshot_words
 from nbkit.views.statements.operators import bisection_words, operator_words
 from nbkit.views.statements.recorded import recorded_words
 from nbkit.views.statements.statement import Tone, Words
-from nbkit.views.statements.step import step_words
-from nbkit.views.statements.time import time_words
+from nbkit.views.statements.time import step_words, time_words
 from nbkit.views.summary.facts import facts
 from nbkit.views.summary.names import shown
 

@@ -11,7 +11,7 @@ from nbkit.trace.trace import Trace
 from nbkit.views.flamegraph.data import State
 from nbkit.views.flamegraph.difference_svg import difference_html
 from nbkit.views.flamegraph.svg import flame_svg
-from nbkit.views.sections.section import Column, Section, columns, module_names
+from nbkit.views.sections.section import Section, columns, module_names
 from nbkit.views.sections.writers import to_html, to_text
 from nbkit.views.static_html.static_table import nothing_html
 from nbkit.views.static_html.style import facts_html, static_div
@@ -67,6 +67,5 @@ def _changes(times: pd.DataFrame) -> Section:
         [*values, ACTIONS.get(action) or (verdict.replace("_", " ") if isinstance(verdict, str) else None)]
         for *values, action, verdict in zip(module_names(few), *(few[name] for name in names), strict=True)
     ]
-    kinds = (Column("module"), Column("phase", "phase"), *columns("before, now", "time"), Column("change", "change"),
-             Column("noise", "time"), Column("verdict"))  # fmt: skip
+    kinds = columns("module, phase: phase, before: time, now: time, change: change, noise: time, verdict")
     return Section("What changed, by module", kinds, rows)

@@ -1,4 +1,4 @@
-"""Packs a trace's columns as one block, from which the op table of a report answers without a kernel."""
+"""The op table of a report: live, from one packed block that needs no kernel, and as tables of single calls."""
 
 from dataclasses import replace
 from typing import Any
@@ -7,18 +7,22 @@ import numpy as np
 
 from nbkit.analysis.query.encoded import Columns
 from nbkit.trace.trace import Trace
+from nbkit.views.op_table.calls import first_calls_table, slowest_calls_table
 from nbkit.views.op_table.detail import MAX_LINKS, MAX_TENSORS
 from nbkit.views.op_table.report_tensors import tensor_data
 from nbkit.views.op_table.source import OpSource
 from nbkit.views.op_table.time_columns import MADE
 from nbkit.views.panels.pack import EXACT, Column, Ints, numbers, pack, rows_up, scaled, texts
+from nbkit.views.panels.panel import Contents, Panel
 from nbkit.views.panels.rounded import PER_US, rounded
+from nbkit.views.sections.cost import costliest_calls
 from nbkit.views.tables.source import TableSource
 
 TIMES = ("start_us", "total_time_us", "self_time_us")
 # Ids of other ops, which are about as far away in each repeat of a step.
 OP_IDS = ("parent_id", "forward_op_id")
 MOST_SAMPLES = 300_000
+CALLS = 50
 
 
 def op_data(trace: Trace) -> bytes:
@@ -112,3 +116,16 @@ def _inside(ops: Columns, total: Ints, holder: Ints) -> Ints:
     rows = is_host & (holder >= 0)
     np.add.at(inside, holder[rows], total[rows])
     return inside
+
+
+def op_panel(contents: Contents) -> Panel:
+    """Returns the panel of all ops, which lists the slowest and the first of them where no script runs."""
+    trace = contents.trace
+    calls = slowest_calls_table(trace, CALLS) + first_calls_table(trace, CALLS)
+    return Panel("op_table", "Ops", op_data(trace), f'<div class="nbkit-static">{calls}</div>')
+
+
+def cost_panel(contents: Contents) -> Panel:
+    """Returns the panel of all ops with their costs, which lists the costliest of them where no script runs."""
+    calls = costliest_calls(contents.trace, CALLS)
+    return Panel("op_table", "Ops", op_data(contents.trace), f'<div class="nbkit-static">{calls}</div>')

@@ -1,17 +1,24 @@
-"""Chapter: one trace of a report, with its place in the page and what is said of it."""
+"""Chapter: one trace of a report, with its place in the page, what is said of it, and its HTML."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from html import escape
 
-from nbkit.views.brief.brief import Brief, brief_of
-from nbkit.views.panels.panel import Contents
+from nbkit.trace.trace import Trace
+from nbkit.views.brief.brief import Brief, brief_of, counted
+from nbkit.views.brief.html import brief_html
+from nbkit.views.panels.panel import Contents, panel_html
+from nbkit.views.plots.figures import Figure
 from nbkit.views.report.summary import summary_statements
+from nbkit.views.sections.writers import to_html
 from nbkit.views.statements.against import QUESTION as AGAINST
 from nbkit.views.statements.alignment import QUESTION as ALIGNED
 from nbkit.views.statements.cost import QUESTIONS
 from nbkit.views.statements.operators import QUESTION
-from nbkit.views.statements.statement import Statement
+from nbkit.views.statements.statement import Statement, statements_html
+from nbkit.views.static_html.figure_svg import figure_svg
+from nbkit.views.static_html.static_table import nothing_html
 from nbkit.views.static_html.view import view_of
 from nbkit.views.summary.facts import facts
 
@@ -20,6 +27,9 @@ FIRST = (
     AGAINST, ALIGNED, QUESTION, *QUESTIONS, "What changed", "Is anything wrong", "What it is", "What it is made of",
     "What held the memory",
 )  # fmt: skip
+ROWS = 20
+# Inches from which on a figure would be too small beside another one.
+WIDE = 8.0
 
 
 @dataclass(frozen=True)
@@ -61,3 +71,54 @@ def chapters(traces: Sequence[Contents]) -> list[Chapter]:
         Chapter(contents, f"t{number}", f"{number}. " if len(traces) > 1 else "")
         for number, contents in enumerate(traces, 1)
     ]
+
+
+def trace_section(chapter: Chapter, on_top: set[int], *, has_heading: bool) -> str:
+    """Writes the HTML of a trace without the findings of these ids; a single one has its heading from the page."""
+    head = f"<h2>{escape(chapter.title)}</h2>" if has_heading else ""
+    return f'<section class="nbkit-trace" id="{chapter.anchor}">{head}{_inside(chapter, on_top)}</section>'
+
+
+def _inside(chapter: Chapter, on_top: set[int]) -> str:
+    contents, anchor, trace = chapter.contents, chapter.anchor, chapter.contents.trace
+    view = view_of(trace)
+    if view.is_empty(trace):
+        reason = facts(trace).incomplete
+        return nothing_html(trace) + (f"<p>{escape(reason)}</p>" if reason else "")
+    panels = "".join(panel_html(panel, anchor) for panel in view.panels(contents))
+    # A chart of actual against expected values would show them.
+    drawn = trace if contents.values else Trace(trace.frames, trace.meta)
+    charts = "".join(_chart(figure, f"{anchor}-chart{number}-") for number, figure in enumerate(view.charts(drawn), 1))
+    return (
+        brief_html(_rest_of(chapter, on_top), ROWS, anchor)
+        + statements_html(chapter.statements, anchor)
+        + _tables(to_html(view.outcome(trace, ROWS)), f"{anchor}-found", "What was found", chapter.title)
+        + view.drawing(trace)
+        + panels
+        + _tables(to_html(view.totals(trace, ROWS)), f"{anchor}-totals", "Totals", chapter.title)
+        + f'<div class="charts">{charts}</div>'
+    )
+
+
+def _rest_of(chapter: Chapter, on_top: set[int]) -> Brief:
+    """Returns the brief without what is said elsewhere: the worst findings, statements, what nobody has looked at."""
+    brief = chapter.brief
+    rest = tuple(entry for entry in brief.entries if id(entry) not in on_top)
+    said = [words for part in (*chapter.answers, *chapter.statements) for words in part.sentences]
+    verdict = tuple(words for words in brief.verdict if words not in [*counted(brief.entries), *said])
+    return replace(brief, verdict=(*verdict, *counted(rest)), entries=rest, missing=(), incomplete=None)
+
+
+def _tables(html: str, anchor: str, heading: str, title: str) -> str:
+    """Writes tables below a heading; they scroll where room is short, by keys, too."""
+    if not html:
+        return ""
+    name = escape(f"{heading}: {title}")
+    area = f'<div class="nbkit-static" role="region" tabindex="0" aria-label="{name}">{html}</div>'
+    return f'<section id="{anchor}"><h3>{heading}</h3>{area}</section>'
+
+
+def _chart(figure: "Figure", prefix: str) -> str:
+    """Writes a figure as inline SVG; a wide one gets a line of its own."""
+    kind = ' class="wide"' if figure.get_figwidth() > WIDE else ""
+    return f"<figure{kind}>{figure_svg(figure, prefix)}</figure>"

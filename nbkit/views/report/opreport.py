@@ -17,11 +17,10 @@ from nbkit.trace.checks import checked_trace
 from nbkit.trace.storage import traces_in
 from nbkit.trace.trace import Trace
 from nbkit.views.panels.panel import Contents
-from nbkit.views.report.chapter import Chapter, chapters
+from nbkit.views.report.chapter import Chapter, chapters, trace_section
 from nbkit.views.report.front.first_screen import first_screen, worst_findings
 from nbkit.views.report.front.steps import RecordedStep, recorded_steps, titles
 from nbkit.views.report.leaving import leaving
-from nbkit.views.report.section import trace_section
 from nbkit.views.static_html.style import STYLE
 from nbkit.views.static_html.view import view_of
 from nbkit.views.summary.names import shown

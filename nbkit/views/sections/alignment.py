@@ -8,17 +8,14 @@ import pandas as pd
 
 from nbkit.schema import ALIGNMENT
 from nbkit.trace.trace import Trace
-from nbkit.views.sections.section import Column, Section, and_more, columns
+from nbkit.views.sections.section import Section, and_more, columns
 from nbkit.views.summary.names import shown_module
 
 MARKS = {"=": "agree", "~": "differ", "-": "left only", "+": "right only"}
 WAYS = ("relation", "evidence")
 ERRORS = ("local_error", "output_error")
-WORST = (
-    *columns("left, right"), Column("row", "id"), *columns("local error, error", "number"), Column("class"),
-    Column("message", "sentence"),
-)  # fmt: skip
-COUNTS = (*columns("=, ~, -, +", "count"), Column("worst error", "number"))
+WORST = columns("left, right, row: id, local error: number, error: number, class, message: sentence")
+COUNTS = columns("=: count, ~: count, -: count, +: count, worst error: number")
 
 
 def alignment_sections(trace: Trace, count: int) -> list[Section]:
@@ -76,7 +73,7 @@ def marks_section(rows: pd.DataFrame) -> Section:
         for mark, meaning in MARKS.items()
         if len(of := rows[rows["mark"] == mark])
     ]
-    kinds = (Column("mark"), Column("results", "count"), Column("how they are the same", "sentence"))
+    kinds = columns("mark, results: count, how they are the same: sentence")
     return Section("Results by mark", kinds, values)
 
 
@@ -91,7 +88,7 @@ def _one_sided(rows: pd.DataFrame, count: int) -> Iterator[Section]:
             {"results": groups.size(), "explained": groups["explained"].sum(), "first": groups[f"{prefix}name"].first()}
         ).sort_values("results", ascending=False, kind="stable")
         values = [[op, *row] for op, row in zip(table.index, table.to_numpy().tolist(), strict=True)]
-        kinds = (Column("op"), *columns("results, explained", "count"), Column("the first one"))
+        kinds = columns("op, results: count, explained: count, the first one")
         yield Section(f"On the {side} only", kinds, values[:count], and_more(len(table), count))
 
 

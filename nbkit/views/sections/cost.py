@@ -12,37 +12,14 @@ from nbkit.analysis.time.memory import live_rows, memory_peaks
 from nbkit.schema import MEMORY, SAVED, STORAGES
 from nbkit.trace.once import once_per_view
 from nbkit.trace.trace import Trace
-from nbkit.views.sections.section import Column, Section, and_more, columns, module_names
+from nbkit.views.sections.section import Section, and_more, columns, module_names
 from nbkit.views.sections.writers import to_html, without_middle
 from nbkit.views.summary.names import shown_module
 
-TOTALS = (Column("phase"), Column("ops", "count"))
-MOVED = columns("read, written", "bytes")
-PEAK = (Column("device"), Column("memory"), Column("at the peak", "bytes"), Column("share", "fraction"))
-TREE = (
-    *columns("module, type"),
-    Column("parameters", "count"),
-    *columns("forward, backward", "flops"),
-    *columns("moved, saved", "bytes"),
-)
-OPS = (
-    Column("op"),
-    Column("calls", "count"),
-    Column("FLOPs", "flops"),
-    Column("share", "fraction"),
-    Column("moved", "bytes"),
-)
-CALLS = (
-    Column("#", "id"),
-    Column("op"),
-    Column("FLOPs", "flops"),
-    Column("bytes moved", "bytes"),
-    Column("module"),
-    Column("phase", "phase"),
-    Column("source"),
-)
-TIME = Column("predicted time", "time")
-UNKNOWN = (Column("op"), Column("calls", "count"))
+PEAK = "device, memory, at the peak: bytes, share: fraction"
+TREE = "module, type, parameters: count, forward: flops, backward: flops, moved: bytes, saved: bytes"
+OPS = "op, calls: count, FLOPs: flops, share: fraction, moved: bytes"
+CALLS = "#: id, op, FLOPs: flops, bytes moved: bytes, module, phase: phase, source"
 COSTLIEST = ["flops", "moved_bytes"]
 # The end of a path tells modules apart, and a page cuts ends.
 LONGEST = 46
@@ -62,7 +39,8 @@ def cost_sections(trace: Trace, count: int) -> list[Section]:
     unknown = trace.meta.get("unknown_flops", {})
     if unknown:
         rows = [[op, calls] for op, calls in [*unknown.items()][:count]]
-        sections.append(Section("Ops of unknown FLOPs", UNKNOWN, rows, and_more(len(unknown), count)))
+        kinds = columns("op, calls: count")
+        sections.append(Section("Ops of unknown FLOPs", kinds, rows, and_more(len(unknown), count)))
     return sections
 
 
@@ -73,47 +51,35 @@ def costliest_calls(trace: Trace, count: int) -> str:
     totals = op_totals(trace)
     is_timed = bool(totals["time_us"].notna().any())
     few = totals.sort_values(["time_us"] if is_timed else COSTLIEST, ascending=False, kind="stable").head(count)
-    sources = trace.ops["source"].iloc[few["op_id"].to_numpy()]
-    values: list[Iterable[object]] = [
-        few["op_id"],
-        few["op"],
-        few["flops"],
-        few["moved_bytes"],
-        module_names(few),
-        few["phase"],
-        sources,
-    ]
+    named = few.assign(module=module_names(few), source=trace.ops["source"].iloc[few["op_id"].to_numpy()].array)
+    values = [named[name] for name in ("op_id", "op", "flops", "moved_bytes", "module", "phase", "source")]
     return to_html([_section("Costliest calls", CALLS, values, few["time_us"] if is_timed else None, "")])
 
 
 def _section(
-    title: str,
-    kinds: Sequence[Column],
-    values: Sequence[Iterable[object]],
-    times: Iterable[object] | None,
-    caption: str,
+    title: str, labels: str, values: Sequence[Iterable[object]], times: Iterable[object] | None, caption: str
 ) -> Section:
     """Makes a section of columns, with one of predicted times if they are known."""
     if times is not None:
-        kinds, values = [*kinds, TIME], [*values, times]
-    return Section(title, kinds, [[*row] for row in zip(*values, strict=True)], caption)
+        labels, values = f"{labels}, predicted time: time", [*values, times]
+    return Section(title, columns(labels), [[*row] for row in zip(*values, strict=True)], caption)
 
 
 def _totals(trace: Trace, totals: pd.DataFrame, is_timed: bool) -> Section:
     moved = costs_of(trace).groupby("phase", sort=False)[["read_bytes", "written_bytes"]].sum()
     groups = totals.groupby("phase", sort=False)
     sums = groups[["flops", "elementwise_flops", "time_us"]].sum(min_count=1)
-    kinds, flops = [Column("FLOPs", "flops")], [sums["flops"].fillna(0.0)]
+    labels, flops = "phase, ops: count, FLOPs: flops", [sums["flops"].fillna(0.0)]
     meaning = "2 x multiply-adds of products, convolutions and attention"
     if sums["elementwise_flops"].notna().any():
-        kinds.append(Column("elementwise", "flops"))
+        labels = f"{labels}, elementwise: flops"
         flops.append(sums["elementwise_flops"])
         meaning = f"{meaning}; elementwise: all other arithmetic"
     values = [sums.index, groups.size(), *flops, moved["read_bytes"], moved["written_bytes"]]
     saved = int(SAVED.check(trace.frames["saved"])["new_bytes"].sum())
     caption = f"FLOPs: {meaning}. Saved for the backward pass: {units.data_size(saved)}."
     times = sums["time_us"] if is_timed else None
-    return _section("Cost of the step", [*TOTALS, *kinds, *MOVED], values, times, caption)
+    return _section("Cost of the step", f"{labels}, read: bytes, written: bytes", values, times, caption)
 
 
 @once_per_view
@@ -127,7 +93,7 @@ def _peak(trace: Trace) -> Section:
         [*place, int(size), size / peaks[place[0]]] for place, size in zip([*sums.index], sums, strict=True) if size
     ]
     whole = ", ".join(f"{units.data_size(float(peak))} on {device}" for device, peak in peaks.items())
-    return Section("Memory at the peak", PEAK, rows, f"The peak: {whole}.")
+    return Section("Memory at the peak", columns(PEAK), rows, f"The peak: {whole}.")
 
 
 def _modules(trace: Trace, count: int, is_timed: bool) -> Iterator[Section]:

@@ -8,7 +8,7 @@ from nbkit.analysis.time.compare_times import compare_counts
 from nbkit.divergence.side_by_side import BEGINNINGS
 from nbkit.schema import TABLES
 from nbkit.trace.trace import Trace
-from nbkit.views.sections.section import Column, Section, and_more, columns
+from nbkit.views.sections.section import Section, and_more, columns
 from nbkit.views.summary.names import shown, shown_module
 
 CALLS = ["model", "module", "phase", "level", "op"]
@@ -32,8 +32,7 @@ def time_difference_sections(times: pd.DataFrame, count: int) -> list[Section]:
          *(row[name] for name in ("left_us", "right_us", "change_us", "noise_us"))]
         for _, row in differs.head(count).iterrows()
     ]  # fmt: skip
-    kinds = (*columns("module, verdict"), *columns("left, right", "time"), Column("change", "change"),
-             Column("noise", "time"))  # fmt: skip
+    kinds = columns("module, verdict, left: time, right: time, change: change, noise: time")
     return [Section("Times that differ", kinds, rows, and_more(len(differs), count))] if rows else []
 
 
@@ -44,7 +43,7 @@ def is_different(times: pd.DataFrame) -> "pd.Series[bool]":
 
 def count_difference_sections(left: Trace, right: Trace, count: int) -> list[Section]:
     """Returns calls, shapes, dtypes, modules, findings and verdicts that one trace has more often; none if equal."""
-    kinds = (Column("row"), *columns("left, right", "count"))
+    kinds = columns("row, left: count, right: count")
     return [
         Section(title, kinds, _count_rows(rows.head(count)), and_more(len(rows), count))
         for title, rows in _counted(left, right)
@@ -56,7 +55,7 @@ def value_difference_sections(alignment: pd.DataFrame, count: int) -> list[Secti
     """Returns the ops of `compare_values` at which values begin to differ, in call order; none if none do."""
     begins = alignment[alignment["error_class"].isin(BEGINNINGS)]
     rows = [[_place(row), row.get("source"), row["message"]] for _, row in begins.head(count).iterrows()]
-    kinds = (*columns("op, source"), Column("what differs", "sentence"))
+    kinds = columns("op, source, what differs: sentence")
     return [Section("Where values begin to differ", kinds, rows, and_more(len(begins), count))] if rows else []
 
 

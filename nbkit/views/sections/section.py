@@ -1,6 +1,6 @@
 """Section: one table of a summary, with raw values; `writers` makes text, HTML and a widget of it."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -75,16 +75,18 @@ class Section:
 
 
 def columns(labels: str, kind: str = "text") -> list[Column]:
-    """Makes columns of one kind from labels with commas between them."""
-    return [Column(label, kind) for label in labels.split(", ")]
+    """Makes columns from labels with commas between them, each of the kind behind it, such as 'calls: count'."""
+    return [Column(*label.split(": ")) if ": " in label else Column(label, kind) for label in labels.split(", ")]
+
+
+def rows_of(frame: pd.DataFrame, names: str) -> list[list[object]]:
+    """Returns the rows of a frame with the columns of these names, which have commas between them."""
+    return [list(row) for row in frame[names.split(", ")].itertuples(index=False, name=None)]
 
 
 def and_more(whole: int, count: int) -> str:
     """Returns the caption of a table that shows `count` of `whole` rows; empty where it shows all."""
     return f"and {units.count(whole - count)} more" if whole > count else ""
-
-
-TOTALS = (Column("calls", "count"), Column("self time", "time"), Column("share", "fraction"))
 
 
 def op_sections(trace: Trace, count: int) -> list[Section]:
@@ -95,24 +97,24 @@ def op_sections(trace: Trace, count: int) -> list[Section]:
     kinds, modules = self_totals(ops, ["op"]).head(count), self_totals(ops, MODULE).head(count)
     phases = facts(trace).phases
     return [
-        _totals("Slowest ops", Column("op"), kinds["op"].tolist(), kinds),
-        _totals("Slowest modules", Column("module"), module_names(modules), modules),
-        _totals("Phases", Column("phase", "phase"), phases["phase"].tolist(), phases),
+        totals_section("Slowest ops", "op", kinds["op"].tolist(), kinds),
+        totals_section("Slowest modules", "module", module_names(modules), modules),
+        totals_section("Phases", "phase: phase", phases["phase"].tolist(), phases),
     ]
 
 
-def _totals(title: str, noun: Column, names: Sequence[str], totals: pd.DataFrame) -> Section:
+def totals_section(
+    title: str, noun: str, names: Sequence[str], totals: pd.DataFrame, *, with_device: bool = False
+) -> Section:
     """Returns calls, self time and share of the rows of a frame of `nbkit.analysis.time.times`."""
-    values = (totals[name].tolist() for name in ("calls", "self_time_us", "self_fraction"))
-    return Section(title, (noun, *TOTALS), list(zip(names, *values, strict=True)))
+    labels = f"{noun}, calls: count, self time: time, share: fraction"
+    known = "name, calls, self_time_us, self_fraction"
+    if with_device:
+        labels, known = f"{labels}, device time: time", f"{known}, self_device_time_us"
+    return Section(title, columns(labels), rows_of(totals.assign(name=names), known))
 
 
 def module_names(totals: pd.DataFrame) -> list[str]:
     """Returns the module of each row as shown, with its model where there are several."""
     has_models = totals["model"].nunique() > 1
     return [shown_module(*name, with_model=has_models) for name in zip(totals["model"], totals["module"], strict=True)]
-
-
-def in_rows(*values: Iterable[object]) -> list[list[object]]:
-    """Turns columns into rows."""
-    return [list(row) for row in zip(*values, strict=True)]

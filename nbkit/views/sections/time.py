@@ -11,7 +11,7 @@ from nbkit.analysis.time.memory import held_at_peak, memory_peaks
 from nbkit.analysis.time.times import by_kernel, computing_ops, host_ops, self_by_phase, self_totals, time_totals
 from nbkit.schema import OPS, TIMINGS
 from nbkit.trace.trace import Trace
-from nbkit.views.sections.section import MODULE, Column, Section, columns, in_rows, module_names
+from nbkit.views.sections.section import MODULE, Section, columns, module_names, rows_of, totals_section
 
 KINDS = {
     "op": "in ops",
@@ -23,7 +23,6 @@ KINDS = {
 }
 NODE = "autograd::engine::"
 LEAST_BLOCK = 0.01  # of the step
-SELF = (Column("self time", "time"), Column("share", "fraction"))
 
 
 def time_sections(trace: Trace, count: int) -> list[Section]:
@@ -44,13 +43,13 @@ def _host(ops: pd.DataFrame, count: int) -> Iterator[Section]:
     whole_us = float(host_ops(ops)["self_time_us"].sum())
     kinds, modules = self_totals(computing_ops(ops), ["op"]).head(count), self_totals(ops, MODULE).head(count)
     phases = self_by_phase(ops)
-    yield _totals("Slowest ops", Column("op"), kinds["op"].tolist(), kinds, whole_us)
-    yield _totals("Slowest modules", Column("module"), module_names(modules), modules, whole_us)
-    yield _totals("Phases", Column("phase", "phase"), phases["phase"].tolist(), phases, whole_us)
+    yield _totals("Slowest ops", "op", kinds["op"].tolist(), kinds, whole_us)
+    yield _totals("Slowest modules", "module", module_names(modules), modules, whole_us)
+    yield _totals("Phases", "phase: phase", phases["phase"].tolist(), phases, whole_us)
     totals = time_by_kind(ops).groupby("kind", sort=False)[["self_time_us", "self_fraction"]].sum()
     totals = totals.sort_values("self_time_us", ascending=False, kind="stable")
     rows = [[KINDS.get(kind, kind), *values] for kind, *values in totals.itertuples()]
-    yield Section("In ops and between them", (Column("where"), *SELF), rows)
+    yield Section("In ops and between them", columns("where, self time: time, share: fraction"), rows)
 
 
 def _blocks(ops: pd.DataFrame, count: int) -> Iterator[Section]:
@@ -66,39 +65,29 @@ def _blocks(ops: pd.DataFrame, count: int) -> Iterator[Section]:
     blocks = blocks[blocks["total_time_us"] >= LEAST_BLOCK * whole_us]
     blocks = blocks.sort_values("total_time_us", ascending=False, kind="stable").head(count)
     if len(blocks):
-        kinds = (Column("block"), Column("calls", "count"), Column("total time", "time"), SELF[1])
-        shares = blocks["total_time_us"] / whole_us
-        yield Section("Named blocks", kinds, in_rows(blocks["op"], blocks["calls"], blocks["total_time_us"], shares))
+        kinds = columns("block, calls: count, total time: time, share: fraction")
+        blocks = blocks.assign(share=blocks["total_time_us"] / whole_us)
+        yield Section("Named blocks", kinds, rows_of(blocks, "op, calls, total_time_us, share"))
 
 
-def _totals(title: str, noun: Column, names: Sequence[str], totals: pd.DataFrame, whole_us: float) -> Section:
+def _totals(title: str, noun: str, names: Sequence[str], totals: pd.DataFrame, whole_us: float) -> Section:
     """Returns a table of totals with their share of all host time, so that the tables can be compared."""
-    labels = [noun, Column("calls", "count"), *SELF]
-    values = [totals["calls"], totals["self_time_us"], totals["self_time_us"] / (whole_us or 1.0)]
-    if totals["self_device_time_us"].notna().any():
-        labels.append(Column("device time", "time"))
-        values.append(totals["self_device_time_us"])
-    return Section(title, labels, in_rows(names, *values))
+    with_device = bool(totals["self_device_time_us"].notna().any())
+    totals = totals.assign(self_fraction=totals["self_time_us"] / (whole_us or 1.0))
+    return totals_section(title, noun, names, totals, with_device=with_device)
 
 
 def _devices(ops: pd.DataFrame, count: int) -> Iterator[Section]:
     kernels = by_kernel(ops)
     if not len(kernels):
         return
-    few = kernels.head(count)
-    kinds = (*columns("kernel, device"), Column("calls", "count"), Column("device time", "time"), SELF[1])
-    rows = [[name, device, *figures] for device, name, *figures in few.itertuples(index=False)]
+    kinds = columns("kernel, device, calls: count, device time: time, share: fraction")
+    rows = [[name, device, *figures] for device, name, *figures in kernels.head(count).itertuples(index=False)]
     yield Section("Slowest kernels", kinds, rows)
     use = device_use(ops)
     use = use[use["stream"].isna()]
-    kinds = (
-        Column("device"),
-        Column("kernels", "count"),
-        *columns("busy, idle", "time"),
-        Column("busy share", "fraction"),
-    )
-    names = ("device", "kernels", "busy_us", "idle_us", "busy_fraction")
-    yield Section("Devices", kinds, in_rows(*(use[name] for name in names)))
+    kinds = columns("device, kernels: count, busy: time, idle: time, busy share: fraction")
+    yield Section("Devices", kinds, rows_of(use, "device, kernels, busy_us, idle_us, busy_fraction"))
 
 
 def _repeats(trace: Trace) -> Iterator[Section]:
@@ -106,9 +95,8 @@ def _repeats(trace: Trace) -> Iterator[Section]:
     if "timings" not in trace.frames or not len(trace.frames["timings"]):
         return
     step = TIMINGS.check(trace.frames["timings"]).iloc[0]
-    figures = [step[name] for name in ("median_us", "iqr_us", "min_us")]
-    rows = [[units.counted(int(step["repeats"]), "repeat"), *figures]]
-    yield Section("Repeats of the step", (Column("step"), *columns("median, IQR, min", "time")), rows)
+    rows = [(units.counted(int(step["repeats"]), "repeat"), *step[["median_us", "iqr_us", "min_us"]])]
+    yield Section("Repeats of the step", columns("step, median: time, IQR: time, min: time"), rows)
 
 
 def _memory(trace: Trace, count: int) -> Iterator[Section]:
@@ -117,12 +105,11 @@ def _memory(trace: Trace, count: int) -> Iterator[Section]:
     if memory is None or not len(memory):
         return
     peaks = memory_peaks(memory)
-    ops = peaks["op_id"].map(trace.ops["op"])
-    kinds = (Column("device"), Column("allocated", "bytes"), Column("at", "time"), Column("by op"))
-    yield Section("Memory at its peak", kinds, in_rows(peaks["device"], peaks["peak_bytes"], peaks["time_us"], ops))
+    kinds = columns("device, allocated: bytes, at: time, by op")
+    rows = rows_of(peaks.assign(op=peaks["op_id"].map(trace.ops["op"])), "device, peak_bytes, time_us, op")
+    yield Section("Memory at its peak", kinds, rows)
     held = held_at_peak(memory, trace.ops, ["model", "module", "phase"]).head(count)
-    holders = (*columns("module, device"), Column("phase", "phase"), Column("allocations", "count"),
-               Column("held", "bytes"), SELF[1])  # fmt: skip
-    names = ("device", "phase", "allocations", "held_bytes", "held_fraction")
-    rows = in_rows(module_names(held), *(held[name] for name in names))
-    yield Section("Held at the peak of memory", holders, rows)
+    held = held.assign(name=module_names(held))
+    kinds = columns("module, device, phase: phase, allocations: count, held: bytes, share: fraction")
+    rows = rows_of(held, "name, device, phase, allocations, held_bytes, held_fraction")
+    yield Section("Held at the peak of memory", kinds, rows)

@@ -8,9 +8,9 @@ import pytest
 from traitlets import TraitError
 
 from nbkit.trace.trace import Trace
-from nbkit.views.alignment.report_data import alignment_data
 from nbkit.views.alignment.source import AlignmentSource
 from nbkit.views.alignment.widget import AlignmentTableModel
+from nbkit.views.alignment_view import alignment_data
 from tests.views.alignment.large import large_trace
 from tests.views.alignment.makers import aligned_trace
 from tests.views.report.both_sides import as_sent, in_the_page

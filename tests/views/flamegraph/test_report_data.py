@@ -5,7 +5,7 @@ from typing import Any
 
 from nbkit.trace.trace import Trace
 from nbkit.views.flamegraph.difference import flame_states
-from nbkit.views.flamegraph.report_data import payload
+from nbkit.views.flamegraph.panel import payload
 from tests.analysis.repeated import nested
 from tests.support.fakes import fake_trace, make_ops, make_trace, timed_trace
 from tests.views.panels.test_pack import unpacked

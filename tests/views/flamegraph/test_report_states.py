@@ -14,7 +14,7 @@ import pytest
 from nbkit.trace.trace import Trace
 from nbkit.views.flamegraph.data import State, column
 from nbkit.views.flamegraph.difference import TYPES, flame_states
-from nbkit.views.flamegraph.report_data import payload
+from nbkit.views.flamegraph.panel import payload
 from nbkit.views.op_table.report_data import op_data
 from tests.analysis.repeated import nested
 from tests.support.fakes import fake_trace, make_ops, make_trace, small_trace, timed_trace

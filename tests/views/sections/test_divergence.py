@@ -5,7 +5,7 @@ from torch import nn
 
 import nbkit
 from nbkit.units import general
-from nbkit.views.sections.divergence import divergence_sections
+from nbkit.views.sections.diff import divergence_sections
 from tests.capture.diff.planted import scaled, with_fault
 from tests.capture.diff.shadow.runs import against
 from tests.support.fakes import small_trace

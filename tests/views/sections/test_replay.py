@@ -3,7 +3,8 @@
 import torch
 
 from nbkit.schema import DIFFS
-from nbkit.views.sections.replay import capture_sections, replay_sections
+from nbkit.verbs.operators.opcapture import capture_sections
+from nbkit.verbs.operators.opreplay import replay_sections
 from tests.capture.operators.folders import captured
 from tests.support.fakes import make_ops, make_trace
 

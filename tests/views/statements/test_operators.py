@@ -7,8 +7,7 @@ import torch
 import nbkit
 from nbkit.schema import CASTS, REPLACED
 from nbkit.trace.trace import Trace
-from nbkit.views.sections.operators import cast_sections, replaced_sections
-from nbkit.views.statements.operators import operator_words
+from nbkit.views.statements.operators import cast_sections, operator_words, replaced_sections
 from nbkit.views.statements.statement import words_text
 
 PLACE = {"module": "layer", "phase": "forward", "source": "train.py:3"}

@@ -4,7 +4,7 @@ import pytest
 
 from nbkit.trace.trace import Trace
 from nbkit.views.statements.statement import words_text
-from nbkit.views.statements.step import step_words
+from nbkit.views.statements.time import step_words
 from tests.support.fakes import make_ops
 
 MEMORY = {"peak_bytes": 3 << 20, "held_bytes": 1 << 20}

@@ -4,7 +4,7 @@ import pandas as pd
 
 from nbkit.schema import CORRESPONDENCE
 from nbkit.trace.trace import Trace
-from nbkit.views.sections.section import Column, Section, columns
+from nbkit.views.sections.section import Section, columns
 from nbkit.views.summary.names import shown_module
 
 ACTIONS = ("match", "left_only", "right_only")
@@ -25,7 +25,7 @@ def _levels(rows: pd.DataFrame) -> Section:
     """Returns how many parts, parameters and ops both have, and how many only one; other state if there is some."""
     counts = counted_actions(rows, "level").reindex([*LEVELS], fill_value=0)
     values = [[LEVELS[level], *numbers] for level, *numbers in counts.itertuples() if level != "state" or any(numbers)]
-    return Section("Correspondence", (Column("level"), *SIDES), values)
+    return Section("Correspondence", [*columns("level"), *SIDES], values)
 
 
 def _parts(trace: Trace, rows: pd.DataFrame, count: int) -> Section:
@@ -39,7 +39,7 @@ def _parts(trace: Trace, rows: pd.DataFrame, count: int) -> Section:
         counts = inside.reindex([part for part in ids if not pd.isna(part)]).fillna(0).sum()
         names = [_name(row[f"{side}_name"]) for side in ("left", "right")]
         values.append([*names, row["role"], row["phase"], *(counts[action] for action in ACTIONS)])
-    kinds = (*columns("left graph, right graph, role"), Column("phase", "phase"), *SIDES)
+    kinds = [*columns("left graph, right graph, role, phase: phase"), *SIDES]
     return Section("Side by side", kinds, values)
 
 
@@ -60,7 +60,7 @@ def _parameters(rows: pd.DataFrame, count: int) -> Section:
         [_name(row["left_name"]), _name(row["right_name"]), row["relation"], row["message"]]
         for _, row in differing.iterrows()
     ]
-    kinds = (*columns("left graph, right graph, relation"), Column("what differs", "sentence"))
+    kinds = columns("left graph, right graph, relation, what differs: sentence")
     return Section("Parameters that differ", kinds, values)
 
 
@@ -70,7 +70,7 @@ def _ops(rows: pd.DataFrame, count: int) -> Section:
     counts = counted_actions(alone.assign(op=alone["left_op"].fillna(alone["right_op"])), "op")
     ordered = counts.loc[counts.sum(axis=1).sort_values(ascending=False, kind="stable").index].head(count)
     values = [[op, left, right] for op, _, left, right in ordered.itertuples()]
-    return Section("Ops of one side only", (Column("op"), *SIDES[1:]), values)
+    return Section("Ops of one side only", [*columns("op"), *SIDES[1:]], values)
 
 
 def counted_actions(rows: pd.DataFrame, by: str) -> pd.DataFrame:

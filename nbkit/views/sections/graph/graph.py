@@ -7,19 +7,14 @@ import pandas as pd
 from nbkit.schema import EDGES, NODES, PARTS
 from nbkit.trace.trace import Trace
 from nbkit.views.sections.graph.outline import outline
-from nbkit.views.sections.section import Column, Section, columns
+from nbkit.views.sections.section import Section, columns
 
 # Rows of the outline beside one of the other tables.
 OUTLINE_PER_ROW = 4
 INDENT = "\u2003"
 # Nodes that hold values.
 VALUES = ("parameter", "buffer", "constant")
-PART = (
-    *columns("part, type, role"),
-    Column("phase", "phase"),
-    *columns("nodes, parameters", "count"),
-    *columns("direct ops, result"),
-)
+PART = columns("part, type, role, phase: phase, nodes: count, parameters: count, direct ops, result")
 
 
 def graph_sections(trace: Trace, count: int) -> list[Section]:
@@ -37,9 +32,9 @@ def graph_totals(trace: Trace, count: int) -> list[Section]:
     sections = [
         _graphs(trace, nodes),
         _roles(nodes, PARTS.check(trace.frames.get("parts", PARTS.frame()))),
-        _counted(ops, "op", "Op types", Column("op type"), count),
-        _counted(nodes, "phase", "Phases", Column("phase", "phase"), len(nodes)),
-        _counted(nodes, "inserted", "Inserted", Column("inserted by"), count),
+        _counted(ops, "op", "Op types", "op type", count),
+        _counted(nodes, "phase", "Phases", "phase: phase", len(nodes)),
+        _counted(nodes, "inserted", "Inserted", "inserted by", count),
     ]
     return [section for section in sections if section.rows]
 
@@ -58,7 +53,7 @@ def skipped_sections(trace: Trace, count: int) -> list[Section]:
     """Returns the lines of a dump that could not be read."""
     skipped = trace.meta.get("skipped_lines") or []
     rows = [[line.get("line"), line.get("reason"), line.get("text")] for line in skipped[:count]]
-    kinds = (Column("line", "id"), Column("what happened", "sentence"), Column("text"))
+    kinds = columns("line: id, what happened: sentence, text")
     return [Section("Not read", kinds, rows)] if rows else []
 
 
@@ -71,7 +66,7 @@ def _graphs(trace: Trace, nodes: pd.DataFrame) -> Section:
         [graph, len(few), (few["kind"] == "op").sum(), few["kind"].isin(VALUES).sum(), tensors.get(graph, 0)]
         for graph, few in nodes.groupby("graph", sort=False)
     ]
-    kinds = (Column("graph"), *columns("nodes, ops, parameters and constants, edges", "count"))
+    kinds = columns("graph, nodes: count, ops: count, parameters and constants: count, edges: count")
     return Section("Graphs", kinds, rows if len(rows) > 1 else [])
 
 
@@ -79,10 +74,10 @@ def _roles(nodes: pd.DataFrame, parts: pd.DataFrame) -> Section:
     """Returns for each role its parts and nodes, most parts first."""
     counts = pd.DataFrame({"parts": parts["role"].value_counts(), "nodes": nodes["role"].value_counts()}).fillna(0)
     ordered = counts.sort_values(["parts", "nodes"], ascending=False, kind="stable")
-    return Section("Roles", (Column("role"), *columns("parts, nodes", "count")), [*ordered.itertuples(name=None)])
+    return Section("Roles", columns("role, parts: count, nodes: count"), [*ordered.itertuples(name=None)])
 
 
-def _counted(nodes: pd.DataFrame, column: str, title: str, noun: Column, count: int) -> Section:
+def _counted(nodes: pd.DataFrame, column: str, title: str, noun: str, count: int) -> Section:
     """Returns how many nodes there are of each text of a column, most first; ties keep their order."""
     counts = nodes[column].value_counts().head(count)
-    return Section(title, (noun, Column("nodes", "count")), list(counts.items()))
+    return Section(title, columns(f"{noun}, nodes: count"), list(counts.items()))

@@ -7,7 +7,7 @@ from nbkit.schema import FINDINGS, TENSORS
 from nbkit.trace.trace import Trace
 from nbkit.views.panels.panel import Contents
 from nbkit.views.report.chapter import chapters
-from nbkit.views.report.front.chips import Chip, chips_of
+from nbkit.views.report.front.first_screen import Chip, chips_of
 from tests.findings.training.audits import parameters
 from tests.support.diff_traces import faulty_trace
 from tests.support.fakes import make_ops, make_tensors, make_trace, small_trace, timed_trace
