@@ -2,17 +2,19 @@
 
 from collections.abc import Collection
 
-# The measured op, and those that stand with it.
+from nbkit.ops.families import family
+
+# The measured op, and those that stand with it, in the words of `nbkit.ops.families`.
 ALIKE = {
-    "mm": "addmm _addmm_activation linear addmv mv addr dot _scaled_mm _int_mm mkldnn_linear mkldnn_rnn_layer",
-    "bmm": "baddbmm addbmm _scaled_dot_product_flash_attention _scaled_dot_product_efficient_attention",
-    "convolution": "_convolution mkldnn_convolution cudnn_convolution _slow_conv2d_forward convolution_overrideable",
+    "mm": "LAYER_PRODUCTS addr mkldnn_linear mkldnn_rnn_layer",
+    "bmm": "BATCHED_PRODUCTS ATTENTION_KERNELS addbmm",
+    "convolution": "CONVOLUTIONS",
     "convolution_backward": "convolution_backward_overrideable",
-    "add": "sub rsub where minimum clamp clamp_min clamp_max eq ne lt le gt ge logical_and logical_or logical_not "
-    "bitwise_and bitwise_or bitwise_not abs sign square lerp addcmul mse_loss mse_loss_backward nll_loss_backward",
+    "add": "SUBTRACTS EXTREMES CLAMPS COMPARISONS LOGIC where abs sign square lerp addcmul mse_loss mse_loss_backward "
+    "nll_loss_backward",
     "masked_fill": "_unsafe_masked_index tril triu masked_scatter",
     "div": "reciprocal remainder fmod floor_divide addcdiv",
-    "relu": "leaky_relu hardtanh hardswish hardsigmoid relu6 threshold",
+    "relu": "RELUS leaky_relu hardswish hardsigmoid relu6 threshold",
     "threshold_backward": "leaky_relu_backward hardtanh_backward hardswish_backward",
     "exp": "exp2 expm1 elu celu selu exponential_",
     "log": "log1p log2 log10 softplus log_sigmoid_forward xlogy",
@@ -26,26 +28,24 @@ ALIKE = {
     "view": "_unsafe_view _reshape_alias as_strided set_",
     "detach": "alias lift_fresh",
     "_local_scalar_dense": "item",
-    "empty": "empty_like empty_strided empty_permuted new_empty new_empty_strided resize_",
+    "empty": "UNFILLED",
     "unsqueeze": "squeeze",
     "split": "split_with_sizes chunk unsafe_split unsafe_chunk",
-    "cat": "hstack vstack dstack split_with_sizes_copy repeat_interleave",
+    "cat": "JOINS split_with_sizes_copy repeat_interleave",
     "constant_pad_nd": "slice_backward select_backward slice_scatter select_scatter diagonal_backward "
     "as_strided_scatter",
-    "fill_": "zero_ ones full zeros_like ones_like full_like new_zeros new_ones new_full arange linspace "
-    "scalar_tensor eye",
+    "fill_": "CONSTANTS RANGES zero_",
     "uniform_": "rand rand_like random_ randint randint_like randperm",
     "normal_": "randn randn_like normal",
     "bernoulli_": "bernoulli native_dropout multinomial",
     "sum": "count_nonzero nansum trace",
-    "mean": "var var_mean std std_mean norm linalg_vector_norm renorm nll_loss_forward nll_loss2d_forward cumprod",
-    "amax": "amin max min argmax argmin all any aminmax prod median kthvalue cummax cummin logcumsumexp",
+    "mean": "MEANS VECTOR_NORMS renorm nll_loss_forward nll_loss2d_forward cumprod",
+    "amax": "PICKS amin all any aminmax prod logcumsumexp",
     "_softmax": "softmax",
     "_log_softmax": "logsumexp log_softmax",
-    "native_layer_norm": "native_group_norm _fused_rms_norm rms_norm layer_norm",
+    "native_layer_norm": "ROW_NORMS",
     "native_layer_norm_backward": "native_group_norm_backward _fused_rms_norm_backward",
-    "native_batch_norm": "_native_batch_norm_legit _native_batch_norm_legit_functional cudnn_batch_norm "
-    "_batch_norm_with_update miopen_batch_norm",
+    "native_batch_norm": "BATCH_NORMS",
     "native_batch_norm_backward": "cudnn_batch_norm_backward batch_norm_backward miopen_batch_norm_backward",
     "max_pool2d_with_indices": "avg_pool2d _adaptive_avg_pool2d max_pool3d_with_indices avg_pool3d upsample_nearest2d "
     "upsample_bilinear2d grid_sampler_2d adaptive_max_pool2d",
@@ -54,11 +54,11 @@ ALIKE = {
     "embedding": "_embedding_bag",
     "index": "index_select _unsafe_index",
     "gather": "take take_along_dim",
-    "scatter_add": "scatter scatter_reduce index_put _unsafe_index_put index_add index_copy index_fill scatter_value",
-    "sort": "topk unique _unique2 msort argsort searchsorted bucketize",
+    "scatter_add": "INDEX_WRITES",
+    "sort": "SORTS unique _unique2 msort argsort searchsorted bucketize",
     "addcdiv_": "_fused_adam _fused_adamw _fused_sgd _fused_adagrad",
 }  # fmt: skip
-MEASURED_FOR = {name: measured for measured, names in ALIKE.items() for name in names.split()}
+MEASURED_FOR = {name: measured for measured, names in ALIKE.items() for name in family(names)}
 MOVES, MOVES_NOTHING = "add", "view"
 
 

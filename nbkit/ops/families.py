@@ -14,6 +14,11 @@ def family(names: str) -> frozenset[str]:
     return frozenset().union(ops, (f"{op}_" for op in ops if not op.endswith("_")), *others)
 
 
+def gradients_of(names: str) -> frozenset[str]:
+    """Returns the ops that compute the gradients of those named: "mish_backward" for "mish"."""
+    return frozenset(f"{op}_backward" for op in family(names) if not op.endswith("_"))
+
+
 # Products of matrices and vectors: where their two factors stand among the arguments. What is added stands first.
 FACTORS: Mapping[str, tuple[int, int]] = {
     **dict.fromkeys("mm bmm mv dot vdot matmul linear _int_mm _scaled_mm".split(), (0, 1)),
@@ -22,8 +27,10 @@ FACTORS: Mapping[str, tuple[int, int]] = {
 PRODUCTS = frozenset(FACTORS)
 # Of batches of matrices: those of attention, where those of a linear layer have one matrix.
 BATCHED_PRODUCTS = family("bmm baddbmm")
+# Of two matrices, or two batches of them: their last two tensors.
+MATRIX_PRODUCTS = family("BATCHED_PRODUCTS mm addmm")
 # Of a layer: with a matrix of weights.
-LAYER_PRODUCTS = PRODUCTS - BATCHED_PRODUCTS
+LAYER_PRODUCTS = PRODUCTS - family("BATCHED_PRODUCTS addbmm")
 CONVOLUTIONS = frozenset(
     "conv1d conv2d conv3d convolution _convolution convolution_overrideable mkldnn_convolution cudnn_convolution "
     "cudnn_convolution_relu cudnn_convolution_add_relu cudnn_convolution_transpose miopen_convolution "
@@ -32,8 +39,16 @@ CONVOLUTIONS = frozenset(
     "_conv_depthwise2d conv_depthwise3d slow_conv_dilated2d slow_conv_dilated3d slow_conv_transpose2d "
     "slow_conv_transpose3d".split()
 )
+# What adds up products of two of its inputs, and where these stand.
+MULTIPLIED: Mapping[str, tuple[int, int]] = {**FACTORS, **dict.fromkeys(CONVOLUTIONS, (0, 1))}
 # The kernels behind F.scaled_dot_product_attention begin with this.
 FUSED_ATTENTION = "_scaled_dot_product"
+# Those that give the sum of each row beside the result, for their backward op.
+ATTENTION_KERNELS = frozenset(
+    "_scaled_dot_product_flash_attention _scaled_dot_product_flash_attention_for_cpu "
+    "_scaled_dot_product_efficient_attention _scaled_dot_product_cudnn_attention "
+    "_scaled_dot_product_fused_attention_overrideable".split()
+)
 # The safe one is that of scaled_dot_product_attention where it is computed op by op.
 SOFTMAX = frozenset("softmax _softmax _safe_softmax".split())
 LOG_SOFTMAX = frozenset("log_softmax _log_softmax".split())
@@ -42,9 +57,12 @@ BATCH_NORMS = frozenset(
     "_native_batch_norm_legit_no_training _batch_norm_with_update _batch_norm_with_update_functional "
     "_batch_norm_no_update cudnn_batch_norm miopen_batch_norm".split()
 )
-NORMS = BATCH_NORMS | frozenset(
+ROW_NORMS = frozenset(
     "layer_norm native_layer_norm group_norm native_group_norm instance_norm rms_norm _fused_rms_norm".split()
 )
+NORMS = BATCH_NORMS | ROW_NORMS
+VECTOR_NORMS = frozenset("norm linalg_vector_norm _foreach_norm".split())
+MEANS = frozenset("mean var std var_mean std_mean".split())
 
 # Random numbers, whatever else they read ...
 DRAWS = family(
@@ -69,6 +87,14 @@ CONSTANTS = frozenset(
     "_efficientzerotensor".split()
 )
 RANGES = frozenset("arange range linspace logspace eye".split())
+# Another value in the place of some elements, by a mask.
+MASKED_FILLS = family("masked_fill where masked_scatter")
+# They write to places that indices say, or add there.
+INDEX_PUTS = family("index_copy index_fill scatter index_put _index_put_impl put _unsafe_index_put")
+INDEX_ADDS = family("index_add index_reduce scatter_add scatter_reduce")
+INDEX_WRITES = INDEX_PUTS | INDEX_ADDS
+# What they give holds numbers that they are given, at places that say nothing of these numbers.
+FILLS = family("CONSTANTS MASKED_FILLS fill index_fill constant_pad_nd")
 # They write over what they are given without reading it.
 OVERWRITING = frozenset(
     "copy_ fill_ zero_ eye_ _foreach_copy_ _foreach_zero_ normal_ uniform_ random_ bernoulli_ exponential_ geometric_ "
@@ -76,12 +102,13 @@ OVERWRITING = frozenset(
 )
 
 # Casts, by the argument that is cast.
-CASTS: Mapping[str, int] = {"_to_copy": 0, "to": 0, "type_as": 0, "copy": 1, "copy_": 1, "_copy_from": 0}
+CASTS: Mapping[str, int] = {"copy": 1, "copy_": 1} | dict.fromkeys(
+    "_to_copy to type_as _copy_from _autocast_to_full_precision _autocast_to_reduced_precision".split(), 0
+)
 # They give what they read first: the same elements, in the same order and shape.
 IDENTITIES = frozenset(CASTS) - {"copy", "copy_"} | frozenset(
     "clone contiguous detach detach_ detach_copy alias alias_copy lift lift_fresh lift_fresh_copy positive "
-    "_fw_primal resolve_conj resolve_neg pin_memory _autocast_to_full_precision _autocast_to_reduced_precision "
-    "wait_tensor".split()
+    "_fw_primal resolve_conj resolve_neg pin_memory wait_tensor".split()
 )
 COPIES = family("IDENTITIES CASTS")
 # In the same order.
@@ -109,6 +136,8 @@ TRIANGLES = family("triu tril")
 QUIET_VIEWS = frozenset(
     "_unsafe_view _reshape_alias lift _fw_primal unsafe_split unsafe_chunk unsafe_split_with_sizes wait_tensor".split()
 )
+# They hand values on without their graph.
+DETACHES = family("detach alias _local_scalar_dense")
 # They change a tensor's metadata in place, so that what is known of it must be read again.
 RESIZING = frozenset(
     "resize_ resize_as_ set_ t_ transpose_ swapaxes_ swapdims_ squeeze_ unsqueeze_ as_strided_ resize_as_sparse_ "
@@ -120,20 +149,42 @@ SUBTRACTS = family("sub rsub")
 MULTIPLIES = family("mul")
 DIVIDES = family("div")
 ARITHMETIC = ADDS | SUBTRACTS | MULTIPLIES | DIVIDES
-# Another value in the place of some elements, by a mask.
-MASKED_FILLS = family("masked_fill where masked_scatter")
+POWERS = family("pow square")
+ROOTS = family("sqrt rsqrt")
+CLAMPS = family("clamp clamp_min clamp_max")
+EXTREMES = frozenset("minimum maximum fmin fmax".split())
+# Element by element or row by row, though torch has no tag that says so.
+UNTAGGED_ELEMENTWISE = family(
+    "SOFTMAX LOG_SOFTMAX _to_copy copy_ complex polar masked_fill mse_loss smooth_l1_loss huber_loss "
+    "binary_cross_entropy binary_cross_entropy_with_logits _prelu_kernel native_dropout _softmax_backward_data "
+    "_log_softmax_backward_data"
+)
 COMPARISONS = family("eq ne lt le gt ge")
+LOGIC = family("logical_not logical_and logical_or logical_xor bitwise_not bitwise_and bitwise_or bitwise_xor")
 RELUS = family("relu hardtanh")
+ACTIVATIONS = family("RELUS sigmoid tanh silu gelu elu leaky_relu hardsigmoid hardswish mish")
+# Formulas of losses are written with them, element by element.
+FORMULAS = family("ARITHMETIC POWERS ROOTS CLAMPS where abs neg exp log")
 # Losses of each element beside its target, and of classes.
 ELEMENT_LOSSES = frozenset(
     "mse_loss l1_loss smooth_l1_loss huber_loss binary_cross_entropy binary_cross_entropy_with_logits".split()
 )
 CLASS_LOSSES = frozenset("nll_loss_forward nll_loss2d_forward".split())
-# They write to places that indices say, or add there.
-INDEX_WRITES = family(
-    "index_copy index_fill index_add index_reduce scatter scatter_add scatter_reduce index_put _index_put_impl put "
-    "_unsafe_index_put"
+# They sort, or pick elements along a dimension, and say where they found these.
+SORTS = frozenset("sort topk argsort".split())
+PICKS = SORTS | frozenset("max min median nanmedian mode kthvalue cummax cummin argmax argmin".split())
+# They work along dimensions that they are given, and on what lies beside each other there alone.
+ALONG_DIMS = family(
+    "PICKS MEANS SOFTMAX LOG_SOFTMAX VECTOR_NORMS sum nansum linalg__powsum prod amax amin aminmax any all "
+    "count_nonzero logsumexp cumsum cumprod glu"
 )
+# Each image of a batch (N, C, H, W) by itself.
+IMAGES = frozenset("max_pool2d_with_indices avg_pool2d _adaptive_avg_pool2d upsample_nearest2d".split())
+# They weigh by exp(x - max(x)), or take the largest: what a mask of -Inf is for.
+MASK_READERS = family("SOFTMAX LOG_SOFTMAX logsumexp amax max maximum")
+# They may put another value in the place of an Inf. Most ops that make a finite number of it, such as exp, compute
+# with it.
+CHOICES = family("MASKED_FILLS INDEX_PUTS CLAMPS EXTREMES nan_to_num threshold_backward")
 # They say by their arguments or inputs which element comes where.
 REORDERS = family(
     "PERMUTES EXPANDS GATHERS JOINS INDEX_WRITES flip roll repeat sort unfold as_strided slice_scatter select_scatter "

@@ -1,16 +1,18 @@
 """Counts the multiply-adds of matrix products and attention, as 2 FLOPs each."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import prod
 from typing import Any
+
+from nbkit.ops.families import ATTENTION_KERNELS, gradients_of
 
 Formula = Callable[..., int]
 Shape = Sequence[int]
 
 
-def under(formula: Formula, names: str) -> Mapping[str, Formula]:
-    """Returns a formula under each of the names of ATen ops in one text."""
-    return {f"aten.{name}": formula for name in names.split()}
+def under(formula: Formula, names: str | Iterable[str]) -> Mapping[str, Formula]:
+    """Returns a formula under each of the names of ATen ops, in one text or not."""
+    return {f"aten.{name}": formula for name in (names.split() if isinstance(names, str) else names)}
 
 
 def _product(left: Shape, right: Shape, *_: Any) -> int:
@@ -126,16 +128,6 @@ def encoder_layer(x: Shape, width: int, heads: int, packed: Shape, *others: Any)
     return encoder_attention(x, x, x, width, heads, packed) + products
 
 
-FUSED_ATTENTION = " ".join(
-    f"_scaled_dot_product_{kind}"
-    for kind in (
-        "flash_attention",
-        "efficient_attention",
-        "cudnn_attention",
-        "flash_attention_for_cpu",
-        "fused_attention_overrideable",
-    )
-)
 PRODUCTS: dict[str, Formula] = {
     **under(_product, "mm bmm _scaled_mm _int_mm"),
     **under(_biased_product, "addmm baddbmm addbmm _addmm_activation"),
@@ -149,8 +141,8 @@ PRODUCTS: dict[str, Formula] = {
     **under(_trilinear, "_trilinear"),
     **under(_euclidean_distance, "_euclidean_dist"),
     **under(_affine_grid, "affine_grid_generator"),
-    **under(attention, f"{FUSED_ATTENTION} _scaled_dot_product_attention_math_for_mps"),
-    **under(_attention_backward, " ".join(f"{name}_backward" for name in FUSED_ATTENTION.split())),
+    **under(attention, ATTENTION_KERNELS | {"_scaled_dot_product_attention_math_for_mps"}),
+    **under(_attention_backward, gradients_of("ATTENTION_KERNELS")),
     **under(_flash, "_flash_attention_forward"),
     **under(_flash_backward, "_flash_attention_backward"),
     **under(_efficient, "_efficient_attention_forward"),

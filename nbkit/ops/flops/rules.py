@@ -29,7 +29,9 @@ class Rule(NamedTuple):
 
 
 _PRODUCTS = PRODUCTS | CONVOLUTIONS | RECURRENT | LINEAR_ALGEBRA
-RULES: dict[str, Rule] = {name: Rule(_PRODUCTS.get(name), count) for name, count in ELEMENTWISE.items()}
+RULES: dict[str, Rule] = {
+    name: Rule(_PRODUCTS.get(name), ELEMENTWISE.get(name, nothing)) for name in (*ELEMENTWISE, *_PRODUCTS)
+}
 NOTHING = Rule(None, nothing)
 # What they add up is small beside what they send.
 COLLECTIVES = ("c10d", "_c10d_functional", "_c10d_functional_autograd")
