@@ -3,6 +3,8 @@
 import re
 from functools import cache
 
+from nbkit.ops import families
+
 # Per kind the names that ops have anywhere, in lower case and without "_", version numbers and overloads.
 NAMES = {
     "matmul": "mm bmm addmm baddbmm linear matmul gemm batchmatmul broadcastmatmul "
@@ -67,7 +69,8 @@ NAMES = {
     "constant": "fillconstant constant scalartensor full zeros ones oneslike zeroslike fulllike fillanylike "
     "constantofshape",
     "range": "arange range",
-    "cast": "cast castlike tocopy convertelementtype to type typeas",
+    "cast": "cast castlike tocopy copyfrom convertelementtype to type typeas autocasttofullprecision "
+    "autocasttoreducedprecision",
     "reshape": "reshape reshape2 reshapelike view unsafeview flatten flatten2 flattencontiguousrange unflatten squeeze "
     "squeeze2 unsqueeze unsqueeze2 expanddims",
     "permute": "t transpose transpose2 permute numpyt",
@@ -91,18 +94,30 @@ PRODUCTS = frozenset({"matmul", "convolution"})
 NORMS = frozenset({"layer_norm", "rms_norm", "batch_norm", "group_norm"})
 # Their result holds the same numbers as what they read: between two ops that compute, they may stand or not.
 PASSING = frozenset({"cast", "reshape", "permute", "expand", "identity", "boxing"})
-# Each number that they give is one that they read, as large as one, or written down beside them: they round nothing.
-EXACT = PASSING - {"cast"} | frozenset(
-    "slice split concat pad where embedding one_hot constant range triangle maximum minimum relu negate abs sign clamp "
-    "clip hardtanh relu6 reduce_max reduce_min aminmax cummax cummin sort topk median gathernd gatherelements "
-    "index indexselect take takealongdim scatternd scatterelements slicescatter selectscatter indexcopy indexfill "
-    "maskedscatter flip reversesequence roll rot90 repeatinterleave diagonal diagembed asstrided unfold im2col stack "
-    "maxpool maxpool2dwithindices maxpool3dwithindices globalmaxpool adaptivemaxpool2d pixelshuffle pixelunshuffle "
-    "channelshuffle depthtospace spacetodepth upsamplenearest1d upsamplenearest2d upsamplenearest3d reshapecopy "
-    "newzeros newones newfull viewascomplex viewasreal real imag".split()
-)
 # Of two ops that stand in the same place, one may be spelled by another of these: 1 - x as x * -1 + 1.
 ARITHMETIC = frozenset({"add", "subtract", "multiply", "divide", "scale", "negate", "square", "power"})
+ROOTS = frozenset({"sqrt", "rsqrt", "power"})
+SQUARES = frozenset({"square", "power", "multiply"})
+SCALES = frozenset({"multiply", "divide", "scale"})
+# What activation functions are written out with.
+CURVES = frozenset("tanh erf sigmoid silu gelu relu swiglu".split())
+LOOKUPS = frozenset({"embedding", "index", "indexselect"})
+PARTS = frozenset({"slice", "split", "getitem", "indexselect"})
+# What hands values on: their form or scale changes, or a mask or a dropout takes some.
+TRANSPARENT = PASSING | {"scale", "dropout", "where", "isnan"}
+# What may stand between the scores of attention and their softmax: scaling, masks, biases.
+SCORING = SCALES - {"scale"} | frozenset("add subtract maximum triangle clip clamp tanh".split())
+# Where masks end, as what they give there is zero; and what is done to a mask, and to scores with it, on the way there.
+MASK_ENDS = frozenset({"softmax", "log_softmax", "attention", "exp"})
+MASK_STEPS = PASSING | ARITHMETIC | frozenset(
+    "where slice split concat pad embedding triangle constant maximum minimum reduce_max clamp clip".split()
+)  # fmt: skip
+LOSSES = frozenset("loss mseloss l1loss smoothl1loss huberloss binarycrossentropy ctcloss kldiv".split())
+COMMUNICATION = frozenset(
+    "all_reduce reduce_to_one broadcast_from_one all_gather reduce_scatter all_to_all send receive".split()
+)
+# Ops that read nothing and make a constant; another that reads nothing may receive an activation.
+MAKERS = frozenset({"constant", "range", "eye", "empty"})
 GRADIENT = " gradient"
 _KINDS = {name: kind for kind, names in NAMES.items() for name in names.split()}
 # Names that mean one thing as they stand here, in Paddle and in ONNX, and another elsewhere (aten.mul, aten.sum).
@@ -141,3 +156,24 @@ def _folded(op: str) -> str:
 def _kind(name: str) -> str:
     """Returns the kind of a folded name, or of that name without its version number."""
     return _KINDS.get(name) or _KINDS.get(re.sub(r"v\d+$", "", name)) or name
+
+
+# Each number that they give is one that they read, as large as one, or written down beside them: they round nothing.
+EXACT = PASSING - {"cast"} | frozenset(
+    "range one_hot negate abs sign clip relu6 reduce_max reduce_min aminmax gathernd gatherelements scatternd "
+    "scatterelements slicescatter selectscatter indexcopy indexfill reversesequence rot90 repeatinterleave diagembed "
+    "im2col stack maxpool maxpool2dwithindices maxpool3dwithindices globalmaxpool adaptivemaxpool2d pixelshuffle "
+    "pixelunshuffle channelshuffle depthtospace spacetodepth upsamplenearest1d upsamplenearest2d "
+    "upsamplenearest3d".split()
+)
+EXACT |= frozenset(
+    map(
+        op_kind,
+        families.family("FORMS PARTS GATHERS JOINS MOVES TRIANGLES CONSTANTS MASKED_FILLS PICKS EXTREMES CLAMPS RELUS"),
+    )
+) - {"cast"}
+# Random numbers, in aten's words and in those of ONNX, OneFlow and Paddle.
+DRAWS = frozenset(map(op_kind, families.DRAWS | families.DROPOUTS)) | frozenset(
+    "randomnormal randomnormallike randomuniform randomuniformlike randomlike gaussian gaussianrandom uniformrandom "
+    "truncatedgaussianrandom dropout1d dropout2d dropout3d".split()
+)

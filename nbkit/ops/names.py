@@ -24,6 +24,12 @@ def packet_of(op: str | None) -> str:
 
 
 @cache
+def bare_name(op: str | None) -> str:
+    """Returns the name of an op without overload and any namespace: "addmm" of "aten.addmm.default", "torch.addmm"."""
+    return packet_of(op).rpartition(".")[2]
+
+
+@cache
 def base_of(op: str | None) -> str:
     """Returns the name of an op without overload and in-place mark: "add" of "aten.add_.Tensor"."""
     name = packet_of(op)

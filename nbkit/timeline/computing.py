@@ -2,13 +2,14 @@
 
 import numpy as np
 
+from nbkit.ops.families import family
 from nbkit.timeline.events import ABSENT, MODULE, Events
 from nbkit.timeline.links import BACKWARD, Flags, Links
 from nbkit.timeline.names import STOP_MARK
 
 SAVING = "aten::detach"  # what checkpoint() does with a tensor that is saved for the backward pass
 # Their own kernels call no product: where there is one inside, a batching rule has made that of it.
-PRODUCTS = frozenset(f"aten::{name}" for name in ("mm", "bmm", "addmm", "baddbmm", "mv", "addmv", "dot", "vdot"))
+PRODUCTS = frozenset(f"aten::{name}" for name in family("MATRIX_PRODUCTS mv addmv") | {"dot", "vdot"})
 
 
 def handed_on(events: Events, links: Links, is_known: Flags) -> Flags:

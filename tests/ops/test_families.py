@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch._ops import OpOverload
 
-from nbkit.ops import families
+from nbkit.ops import families, rounding, undeclared
 from nbkit.ops.flops.convolutions import CONVOLUTIONS
 
 # Attention and recurrent layers draw where they drop out, and their arguments seldom say so; nested tensors are none
@@ -19,9 +19,12 @@ NO_VIEWS = frozenset(
 # Views of which the elements are others: conjugates and negatives.
 OTHER_ELEMENTS = frozenset("_conj conj adjoint mH matrix_H _neg_view".split())
 # Of another namespace, and of torch before 2.13.
-ELSEWHERE = frozenset({"wait_tensor", "rename_"})
+ELSEWHERE = frozenset("wait_tensor rename_ allreduce_ allgather_ broadcast_ reduce_scatter_ recv_".split())
 FAMILIES = {
-    name: frozenset(value) for name, value in vars(families).items() if name.isupper() and not isinstance(value, str)
+    name: frozenset(value)
+    for module in (families, rounding, undeclared)
+    for name, value in vars(module).items()
+    if name.isupper() and not isinstance(value, str)
 }
 
 
@@ -65,6 +68,18 @@ def test_in_place_ops_that_draw_write_over_what_they_are_given(ops):
 def test_a_family_holds_ops_that_there_are(ops, name):
     # The in-place form of each is named, whether torch has it or not.
     assert {op for op in FAMILIES[name] if op not in ops and op.rstrip("_") not in ops} <= ELSEWHERE
+
+
+def test_what_torch_tags_as_a_reduction_works_along_dimensions(ops):
+    tagged = {name for name, known in ops.items() if any(torch.Tag.reduction in op.tags for op in known)}
+    assert tagged <= families.ALONG_DIMS
+
+
+def test_products_of_matrices_have_them_last(ops):
+    for name in families.MATRIX_PRODUCTS & ops.keys():
+        arguments = next(op for op in ops[name] if op._overloadname == "default")._schema.arguments
+        tensors = [argument for argument in arguments if str(argument.type) == "Tensor"]
+        assert families.FACTORS[name] == (len(tensors) - 2, len(tensors) - 1)
 
 
 def test_what_has_the_formula_of_a_convolution_is_one():

@@ -2,7 +2,7 @@
 
 import pytest
 
-from nbkit.ops.kinds import NAMES, PASSING, op_kind
+from nbkit.ops.kinds import DRAWS, EXACT, NAMES, PASSING, op_kind
 
 SAME = {
     "matmul": "aten.mm.default aten.linear.default torch.nn.functional.linear matmul_v2 mul pd_op.matmul MatMul Gemm "
@@ -43,3 +43,25 @@ def test_every_name_has_one_kind():
     names = [name for names in NAMES.values() for name in names.split()]
     assert len(names) == len(set(names))
     assert set(NAMES) > PASSING
+
+
+@pytest.mark.parametrize(
+    "op", "aten.hstack.default aten.clamp_min.default aten.argmax.default aten.fmax.default".split()
+)
+def test_what_moves_or_picks_elements_rounds_nothing(op):
+    assert op_kind(op) in EXACT
+
+
+@pytest.mark.parametrize("op", ["aten._to_copy.default", "aten.index_add.default", "aten.cumsum.default", "Cast"])
+def test_casts_and_sums_round(op):
+    assert op_kind(op) not in EXACT
+
+
+@pytest.mark.parametrize(
+    "op",
+    "aten.bernoulli_.float aten.exponential_.default aten.poisson.default aten.native_dropout.default RandomNormalLike "
+    "Multinomial uniform_random pd_op.gaussian Dropout normal".split(),
+)
+def test_random_numbers_of_any_framework(op):
+    assert op_kind(op) in DRAWS
+    assert op_kind("Normalize") not in DRAWS

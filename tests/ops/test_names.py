@@ -2,7 +2,7 @@
 
 import pytest
 
-from nbkit.ops.names import base_of, packet_of
+from nbkit.ops.names import bare_name, base_of, packet_of
 
 NAMES = {
     "aten.add_.Tensor": ("add_", "add"),
@@ -22,3 +22,8 @@ NAMES = {
 @pytest.mark.parametrize("op", NAMES, ids=str)
 def test_a_name_without_overload_and_mark(op):
     assert (packet_of(op), base_of(op)) == NAMES[op]
+
+
+def test_a_name_without_any_namespace():
+    names = ("aten.addmm.default", "torch.addmm", "torch.nn.functional.linear", "mylib.mm", "MatMul", None)
+    assert [bare_name(op) for op in names] == ["addmm", "addmm", "linear", "mm", "MatMul", ""]

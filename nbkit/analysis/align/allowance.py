@@ -19,6 +19,8 @@ from nbkit.analysis.align.relations import Array, relative_error
 from nbkit.analysis.align.side import Side, compared
 from nbkit.numerics.noise_ratio import accumulates_alike
 from nbkit.numerics.precision import PRECISIONS
+from nbkit.ops.names import bare_name
+from nbkit.ops.rounding import THRESHOLDS
 
 # What rounding of a few ops and their inputs may do, in eps of the coarsest dtype that takes part.
 LEEWAY, NARROW_LEEWAY = 16.0, 1.0
@@ -30,11 +32,6 @@ NARROW = min(precision.eps for precision in PRECISIONS.values() if not accumulat
 # So many steps of one region, at most, are rounded once more one by one.
 MOST_STEPS = 24
 SEED = 11
-# Their results jump, or bend, where what they read crosses a border.
-THRESHOLDS = frozenset(
-    "ge gt le lt eq ne sign threshold_backward hardtanh_backward leaky_relu_backward hardswish_backward "
-    "hardsigmoid_backward softshrink_backward hardshrink_backward".split()
-)
 
 
 class Local(NamedTuple):
@@ -122,7 +119,7 @@ def _asks(side: Side, number: int) -> bool:
     """Returns whether an op tells the backward pass a side of a border, or places: of the largest elements, say."""
     result, readers = side.results[number], side.execution.readers[number]
     if result.phase == "backward":
-        return not THRESHOLDS.isdisjoint((result.op or "").split("."))
+        return bare_name(result.op) in THRESHOLDS
     return result.dtype.startswith("int") and any(side.results[one].phase == "backward" for one in readers)
 
 

@@ -14,12 +14,13 @@ from nbkit.analysis.align.matching.by_value import same_of
 from nbkit.analysis.align.relations import relative_error
 from nbkit.analysis.align.side import Side
 from nbkit.divergence.arguments import Pairs, in_words
+from nbkit.ops.kinds import SCALES
 from nbkit.units import and_more, general
 
 # In a narrow dtype a statistic of right results differs by up to so many eps: the largest element by half of one.
 NARROW_SAME = 4.0
 # Casting before a product, not after it, rounds more than once: an element is off by more than one ulp then.
-ONCE, ROUNDED, PRODUCTS = 1.0, 0.501, ("multiply", "divide", "scale")
+ONCE, ROUNDED = 1.0, 0.501
 # A statistic has to differ by so many times as much as those of what an op reads, for its difference to begin there.
 STEP = 8.0
 
@@ -146,7 +147,7 @@ def _cast_before(alignment: Alignment) -> Iterator[str]:
     for numbers, match in sorted(pairs.items()):
         eps = [side.eps[number] for side, number in zip(sides, numbers, strict=True)]
         does = {side.does[number] for side, number in zip(sides, numbers, strict=True)}
-        if max(eps) < NARROW or eps[0] == eps[1] or not does.issubset(PRODUCTS):
+        if max(eps) < NARROW or eps[0] == eps[1] or not does.issubset(SCALES):
             continue
         sources = (side.results[number].sources for side, number in zip(sides, numbers, strict=True))
         read = [pairs[place] for place in zip(*sources, strict=False) if place in pairs]

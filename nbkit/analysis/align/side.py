@@ -11,7 +11,8 @@ from nbkit.analysis.align.matches import Match
 from nbkit.numerics.blocks import BLOCK
 from nbkit.numerics.precision import precision_of
 from nbkit.ops.families import UNFILLED
-from nbkit.ops.kinds import ARITHMETIC, EXACT, PASSING, op_kind
+from nbkit.ops.kinds import EXACT, MASK_ENDS, MASK_STEPS, PASSING, op_kind
+from nbkit.ops.names import packet_of
 from nbkit.trace.executions.execution import Array, Execution, Result
 from nbkit.trace.executions.features import PROJECTIONS, SYMMETRIC, Features, symmetric_of
 
@@ -21,20 +22,8 @@ FEW_VALUES = 2
 FEW_ELEMENTS = 2
 # Numbers from here down, and so many times the median, stand for minus infinity in masks.
 HUGE = 5_000.0
-# Where masks end: what they give there is zero.
-MASKED_IN = frozenset({"softmax", "log_softmax", "attention", "exp"})
-# What is done to a mask, and to scores with it, on the way there.
-ON_THE_WAY = PASSING | ARITHMETIC | frozenset(
-    "where slice split concat pad embedding triangle constant maximum minimum reduce_max clamp clip".split()
-)  # fmt: skip
-
-
 # Nobody knows what is in results of these without values: memory that is not written to, a workspace of a kernel.
 UNWRITTEN = UNFILLED | {"mkldnn_rnn_layer"}
-
-
-def _packet(op: str | None) -> str:
-    return str(op).removeprefix("aten.").partition(".")[0]
 
 
 def _differ(known: Features) -> bool:
@@ -120,7 +109,7 @@ class Side:
         """Returns whether a result has nothing to compare: no element, or memory that nothing was written to yet."""
         found: list[bool] = []
         for number, result in enumerate(self.results):
-            is_unwritten = result.kind == "op" and result.features is None and _packet(result.op) in UNWRITTEN
+            is_unwritten = result.kind == "op" and result.features is None and packet_of(result.op) in UNWRITTEN
             is_read = result.kind == "op" and result.features is None and bool(result.sources)
             is_view = is_read and found[result.sources[0]]
             found.append(not self.numel[number] or is_unwritten or is_view)
@@ -225,8 +214,8 @@ class Side:
         for number in reversed(range(len(found))):
             readers = [one for one in self.execution.readers[number] if self.leads_to_outputs[one]]
             found[number] = bool(readers) and all(
-                (self.does[one] in ON_THE_WAY and found[one])
-                or (self.does[one] in MASKED_IN and number not in self._activations(one))
+                (self.does[one] in MASK_STEPS and found[one])
+                or (self.does[one] in MASK_ENDS and number not in self._activations(one))
                 for one in readers
             )
         return found

@@ -7,6 +7,7 @@ import pandas as pd
 
 from nbkit.analysis.cost.op_totals import costs_of, op_totals
 from nbkit.errors import OptionError
+from nbkit.ops.names import base_of
 from nbkit.progress import Progress
 from nbkit.schema import OPS, table
 from nbkit.trace.checks import checked_trace
@@ -109,7 +110,7 @@ def _aligned(totals: pd.DataFrame, measured: pd.DataFrame) -> np.ndarray:
     is_taken = np.zeros(len(measured), bool)
     found = _in_order(totals, measured, is_taken)
     # Autograd may run branches in another order, and adds gradients in place; what is left is the same op all the same.
-    names = [[_plain(op) for op in ops] for ops in (totals["op"], measured["op"])]
+    names = [[base_of(op) for op in ops] for ops in (totals["op"], measured["op"])]
     for same in (SAME, ["phase"]):
         rest: dict[tuple[object, ...], list[int]] = defaultdict(list)
         for row, (key, name) in enumerate(zip(_keys(measured, same), names[1], strict=True)):
@@ -145,12 +146,6 @@ def _in_order(totals: pd.DataFrame, measured: pd.DataFrame, is_taken: np.ndarray
             is_taken[row : after[row]] = True
             at[key] = start + step + 1
     return found
-
-
-def _plain(op: str) -> str:
-    """Returns the name of an op without its overload and the mark of an in-place op."""
-    parts = op.split(".")
-    return ".".join(parts[:2]).rstrip("_") if len(parts) > 1 else op
 
 
 def _keys(ops: pd.DataFrame, names: list[str]) -> list[tuple[object, ...]]:

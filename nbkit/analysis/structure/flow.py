@@ -5,8 +5,7 @@ from functools import cached_property
 from heapq import heapify, heappop, heappush
 
 from nbkit.analysis.structure.source import Source, sizes
-from nbkit.analysis.structure.words import LAST_IS_VALUE, MAKERS, TRANSPARENT
-from nbkit.ops.kinds import PRODUCTS
+from nbkit.ops.kinds import MAKERS, PRODUCTS, TRANSPARENT
 
 HELD = ("parameter", "buffer", "constant")
 
@@ -84,7 +83,7 @@ class Flow:
         """Returns the node that made these values, past casts, views and copies."""
         while self.does[node] in TRANSPARENT and len(self.reads[node]) >= 1:
             moving = self.moving(node) or self.reads[node]
-            node = moving[-1] if self.does[node] in LAST_IS_VALUE else moving[0]
+            node = moving[-1] if self.does[node] == "where" else moving[0]
         return node
 
     def origins(self, node: int) -> list[int]:

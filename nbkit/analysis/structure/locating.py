@@ -9,7 +9,7 @@ from nbkit.analysis.structure.graph import Graph
 from nbkit.analysis.structure.locations import locate_loose, module_location
 from nbkit.analysis.structure.roles.module_roles import above, checked, module_roles, roles_by_patterns
 from nbkit.analysis.structure.tree import Location
-from nbkit.analysis.structure.words import is_gradient, without_gradient
+from nbkit.ops.kinds import GRADIENT
 
 # How Paddle calls what it computes once more, and gradients: x.subprog_0, x@GRAD@RENAME@block0@1.
 COPY = re.compile(r"(\.subprog_\d+|@GRAD.*)$")
@@ -127,7 +127,7 @@ def _by_name(result: str, makers: Mapping[str, int]) -> int | None:
 
 def _by_gradient(flow: Flow, node: int, results: Sequence[str], makers: Mapping[str, int]) -> int | None:
     """Returns the forward node of whose result a gradient op reads the gradient."""
-    if not is_gradient(flow.does[node]):
+    if not flow.does[node].endswith(GRADIENT):
         return None
     read = [results[src] for src in flow.reads[node] if "@GRAD" in results[src]]
     return _by_name(read[0], makers) if len(set(read)) == 1 else None
@@ -137,8 +137,8 @@ def _by_reads(flow: Flow, node: int, phases: Sequence[str | None]) -> int | None
     """Returns the weight that it reads, else the forward node of its kind that shares most of its inputs."""
     forward = [src for src in flow.reads[node] if phases[src] not in ("backward", "optimizer")]
     weights = [src for src in forward if flow.is_held[src]]
-    if weights or not is_gradient(flow.does[node]):
+    if weights or not flow.does[node].endswith(GRADIENT):
         return weights[0] if weights else None
-    kind = without_gradient(flow.does[node])
+    kind = flow.does[node].removesuffix(GRADIENT)
     readers = [to for src in forward for to in flow.readers[src] if flow.does[to] == kind and to != node]
     return max(readers, key=readers.count, default=None)

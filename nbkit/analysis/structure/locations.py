@@ -6,7 +6,7 @@ import pandas as pd
 
 from nbkit.analysis.structure.flow import Flow
 from nbkit.analysis.structure.tree import Location
-from nbkit.analysis.structure.words import TRANSPARENT
+from nbkit.ops.kinds import TRANSPARENT
 
 # A graph with any of these is a whole training step: each phase of it is a part at the top, with the modules below.
 TRAINING = ("backward", "optimizer")

@@ -13,8 +13,7 @@ from nbkit.analysis.structure.repeats import number_repeats
 from nbkit.analysis.structure.roles.node_roles import node_roles
 from nbkit.analysis.structure.source import Source
 from nbkit.analysis.structure.tree import Location, PartTree
-from nbkit.analysis.structure.words import COMMUNICATION, is_gradient
-from nbkit.ops.kinds import op_kind
+from nbkit.ops.kinds import COMMUNICATION, GRADIENT, op_kind
 from nbkit.schema import EDGES, GRAPH_TENSORS, MODULES, NODES, nullable
 
 LATER = {"backward": 1, "optimizer": 2}
@@ -165,5 +164,5 @@ def _seed(nodes: pd.DataFrame, phases: list[str | None]) -> None:
         kind = op_kind(op)
         if inserted == "optimizer" or kind == "optimizer_step":
             phases[at] = "optimizer"
-        elif is_gradient(kind):
+        elif kind.endswith(GRADIENT):
             phases[at] = "backward"

@@ -9,18 +9,11 @@ import pandas as pd
 
 from nbkit.devices.measured_calls import element_bytes as dtype_bytes
 from nbkit.errors import OptionError
+from nbkit.ops.families import ATTENTION_KERNELS, MATRIX_PRODUCTS, gradients_of
+from nbkit.ops.names import packet_of
 from nbkit.schema import OPS, TENSORS, TEXT
 from nbkit.trace.checks import is_number
 
-# Products of two matrices, the last two inputs: their output's shape follows from those of the inputs.
-PRODUCTS = ("mm", "bmm", "addmm", "baddbmm")
-ATTENTION = (
-    "_scaled_dot_product_flash_attention_for_cpu",
-    "_scaled_dot_product_flash_attention",
-    "_scaled_dot_product_efficient_attention",
-    "_scaled_dot_product_cudnn_attention",
-)
-ATTENTION_BACKWARD = tuple(f"{name}_backward" for name in ATTENTION)
 CALL = ["op", "input_shapes", "input_dtypes", "arguments", "flops"]
 SUMS = ["calls", "time_us", "flops", "size_bytes"]
 
@@ -97,23 +90,24 @@ def _size(element: int | None, op: str, inputs: object, dtypes: object, argument
     if any(isinstance(size, list) for shape in tensors for size in shape):  # a list of tensors
         return nan
     given = json.loads(arguments) if isinstance(arguments, str) else {}
-    written = _written(op.split(".")[1] if op.startswith("aten.") else "", tensors, given, flops)
+    written = _written(packet_of(op), tensors, given, flops)
     read = sum(prod(shape) * size for shape, size in zip(tensors, sizes, strict=True))
     return float(read + written * (sizes or [nan])[0])
 
 
 def _written(op: str, inputs: list[list[int]], arguments: dict[str, Any], flops: float) -> float:
     """Returns elements of the outputs of a product, convolution or attention; NaN for other ops."""
-    if op in PRODUCTS and len(inputs) >= 2:
+    if op in MATRIX_PRODUCTS and len(inputs) >= 2:
         return float(prod(inputs[-2][:-1]) * inputs[-1][-1])
     if op == "convolution" and len(inputs) >= 2 and not arguments.get("transposed", True):
         return flops / (2 * prod(inputs[1][1:]))  # 2 x multiply-adds of one element are those of a filter
     if op == "convolution_backward" and len(inputs) == 3 and "output_mask" in arguments:
         of = [*map(prod, inputs[1:]), sum(arguments.get("bias_sizes") or [0])]
         return float(sum(size for size, is_made in zip(of, arguments["output_mask"], strict=True) if is_made))
-    if op in ATTENTION and len(inputs) >= 3:
+    if op in ATTENTION_KERNELS and len(inputs) >= 3:
         return float(prod(inputs[0][:-1]) * (inputs[2][-1] + 1))  # the result, and the sum of each row
-    return float(sum(map(prod, inputs[1:4]))) if op in ATTENTION_BACKWARD and len(inputs) >= 4 else nan
+    is_gradient = op in gradients_of("ATTENTION_KERNELS") and len(inputs) >= 4
+    return float(sum(map(prod, inputs[1:4]))) if is_gradient else nan
 
 
 def _with_roof(table: pd.DataFrame, peak_flops: float | None, peak_bandwidth: float | None) -> pd.DataFrame:

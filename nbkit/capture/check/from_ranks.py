@@ -6,7 +6,8 @@ import numpy as np
 import pandas as pd
 
 from nbkit.capture.check.hidden import Held
-from nbkit.capture.replay.op_traits import COLLECTIVES, SPELLED
+from nbkit.capture.replay.op_traits import COLLECTIVES
+from nbkit.ops.collectives import collective_of
 
 # They wait for a collective, or wrap what it gives.
 PASSING = ("wait_", "_wrap_")
@@ -65,9 +66,7 @@ def _given_here(call: int, bad: pd.DataFrame, tensors: pd.DataFrame, held: Seque
 
 
 def _name(ops: pd.DataFrame, call: int) -> str:
-    name = str(ops["op"].iloc[call]).split(".")[1].strip("_").replace("_base", "")
-    for short, spelled in SPELLED.items():
-        name = name.replace(short, spelled)
+    name = collective_of(str(ops["op"].iloc[call]).split(".")[1])
     lines = (ops[column].iloc[call] for column in ("own_source", "source"))
     line = next((line for line in lines if isinstance(line, str)), None)
     return name if line is None else f"{name} at {line}"

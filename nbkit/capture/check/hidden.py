@@ -17,18 +17,10 @@ import pandas as pd
 from nbkit.capture.check.discarded import Dataflow, traits
 from nbkit.capture.check.masks import MOVING
 from nbkit.capture.replay.op_traits import A_VIEW, CHANGED_FORM, OpTraits
-from nbkit.ops.families import CASTS, OVERWRITING, UNFILLED
+from nbkit.ops.families import CASTS, CHOICES, MASK_READERS, OVERWRITING, UNFILLED
 
 SAME_VALUES = (A_VIEW, CHANGED_FORM)
 BEGUN = ("nan", "inf", "overflow")
-# They put another value in the place of an Inf. Most ops that make a finite number of it, such as exp, compute with it.
-CHOOSING = frozenset(
-    "where masked_fill masked_fill_ index_fill index_fill_ index_put index_put_ _index_put_impl_ masked_scatter "
-    "nan_to_num nan_to_num_ clamp clamp_ clamp_min clamp_min_ clamp_max clamp_max_ minimum maximum fmin fmax "
-    "threshold_backward".split()
-)
-# They weigh by exp(x - max(x)): what a mask of -Inf is for.
-WEIGHING = frozenset("_softmax _log_softmax _safe_softmax logsumexp amax max maximum".split())
 
 
 class Held(NamedTuple):
@@ -181,10 +173,10 @@ class Formula:
     def _chooses(self, op: int, packet: str, is_pointwise: bool, has_inf: bool) -> bool:
         """Returns whether an op whose results are finite takes out what is not, and does not compute with it."""
         if self.as_mask:
-            return packet in WEIGHING or packet in MOVING or "attention" in packet
+            return packet in MASK_READERS or packet in MOVING or "attention" in packet
         if self.steps.is_backward[op] and self.steps.forward[op] == self.first:
             return True  # its own derivative
-        return packet in CHOOSING or packet in MOVING or (is_pointwise and not has_inf)
+        return packet in CHOICES or packet in MOVING or (is_pointwise and not has_inf)
 
 
 def reads_shape(op: OpTraits) -> bool:

@@ -9,19 +9,15 @@ from torch import Tensor
 
 from nbkit.capture.check.values import element_text, number_text, range_text
 from nbkit.capture.replay.copies import all_tensors
-from nbkit.capture.replay.op_traits import UNDECLARED_WRITES, OpTraits, bound
+from nbkit.capture.replay.op_traits import OpTraits, bound
+from nbkit.ops import undeclared
+from nbkit.ops.families import UNTAGGED_ELEMENTWISE
 from nbkit.schema.message import Message, element, joined
-
-# Made element by element, or row by row, although torch has no tag that says so.
-BY_ELEMENT = frozenset(
-    "_to_copy copy_ complex polar mse_loss smooth_l1_loss huber_loss binary_cross_entropy _prelu_kernel native_dropout "
-    "masked_fill_ _softmax _log_softmax _softmax_backward_data _log_softmax_backward_data".split()
-)
 
 
 def read_only(traits: OpTraits, args: Any, kwargs: Any, written: list[Tensor]) -> list[Tensor]:
     """Returns the tensors of a call that it does not write to; `written` are those that its schema lets it write to."""
-    if traits.packet in UNDECLARED_WRITES and not bound(traits.func, args, kwargs).get("training", True):
+    if traits.packet in undeclared.WRITES and not bound(traits.func, args, kwargs).get("training", True):
         written = []  # running statistics are only read then
     return [tensor for tensor in all_tensors(args, kwargs) if not any(tensor is written_to for written_to in written)]
 
@@ -52,7 +48,7 @@ def inputs_text(
     if traits.packet.startswith("_foreach_"):
         args, kwargs = _items_of(args, position), {name: _item_of(value, position) for name, value in kwargs.items()}
     is_pointwise = traits.is_pointwise or traits.packet.startswith("_foreach_")
-    by_element = is_pointwise or traits.packet in BY_ELEMENT
+    by_element = is_pointwise or traits.packet in UNTAGGED_ELEMENTWISE
     inputs = read_only(traits, args, kwargs, written)
     elements = [element_text(tensor, indices, shape) for tensor in inputs] if by_element else [None]
     numbers = list(_numbers_text(traits, args, kwargs, is_pointwise))

@@ -3,16 +3,13 @@
 import torch
 from torch import Tensor
 
-from nbkit.capture.check.origins import FILLING
 from nbkit.capture.check.values import values_of
 from nbkit.capture.replay.op_traits import OpTraits
-from nbkit.ops.families import MOVES, TRIANGLES
+from nbkit.ops.families import FILLS, family
 
 # Where the -Inf of a mask is at home: what hides scores and reads what is left, and what only moves values.
-MASKING = frozenset(
-    "add add_ where masked_fill masked_fill_ minimum maximum max amax logsumexp _softmax _log_softmax".split()
-)
-MOVING = MOVES | TRIANGLES
+MASKING = family("ADDS MASKED_FILLS MASK_READERS minimum")
+MOVING = family("MOVES TRIANGLES")
 
 
 def hides(traits: OpTraits, tensors: int) -> bool:
@@ -26,7 +23,7 @@ def is_given(traits: OpTraits, tensor: Tensor, tensors: int) -> bool:
     if tensor.dim() or tensor.requires_grad:
         return hides(traits, tensors) and is_mask(tensor)
     # A number that somebody wrote, such as torch.tensor(-inf): as with one of Python, nobody computes with a NaN.
-    return traits.packet in FILLING or traits.packet in MOVING or not bool(torch.isnan(tensor).any())
+    return traits.packet in FILLS or traits.packet in MOVING or not bool(torch.isnan(tensor).any())
 
 
 def is_mask(tensor: Tensor) -> bool:

@@ -16,14 +16,9 @@ from nbkit.capture.replay.copies import all_tensors, mapped_call
 from nbkit.capture.replay.op_traits import OpTraits, bound, traits_of
 from nbkit.capture.replay.reference import NoKernelError, Reference
 from nbkit.findings.bad_values import GIVEN
-from nbkit.ops.families import CASTS
+from nbkit.ops.families import CASTS, FILLS
+from nbkit.ops.names import base_of
 from nbkit.schema.message import Message, element
-
-# They only put numbers into memory: a NaN among those is there on purpose.
-FILLING = frozenset(
-    "full full_like new_full fill fill_ masked_fill masked_fill_ index_fill index_fill_ where scalar_tensor "
-    "constant_pad_nd".split()
-)
 
 # Of what came in: a parameter was so before, other tensors may be made within the step, out of sight.
 NOBODY = ", and no recorded op made it so"
@@ -83,7 +78,7 @@ def origin_of(
     read = [each for each in read_only(traits, args, kwargs, written) if is_float(each)]
     non_finite = [counts(each) for each in read]
     numbers = list(numbers_in((args, kwargs)))
-    had_nan = any(nan for nan, _ in non_finite) or (traits.packet in FILLING and any(map(isnan, numbers)))
+    had_nan = any(nan for nan, _ in non_finite) or (traits.packet in FILLS and any(map(isnan, numbers)))
     had_inf = any(inf for _, inf in non_finite) or any(map(isinf, numbers))
     if had_nan or (had_inf and not nans):
         return None
@@ -158,7 +153,7 @@ def _is_finite_exactly(traits: OpTraits, args: Any, kwargs: Any, written: list[T
 
 def _not_in_place(traits: OpTraits) -> OpTraits | None:
     """Returns the elementwise op that an in-place op is by its name and its overload, and that writes to nothing."""
-    packet = getattr(torch.ops.aten, traits.packet.removesuffix("_"), None)
+    packet = getattr(torch.ops.aten, base_of(traits.packet), None)
     is_alike = traits.packet.endswith("_") and traits.func.namespace == "aten" and packet is not None
     function = getattr(packet, traits.func._overloadname, None) if is_alike else None
     return traits_of(function) if function is not None and traits_of(function).is_pointwise else None
@@ -228,7 +223,7 @@ def given_nan(traits: OpTraits, args: Any, kwargs: Any, tensor: Tensor, position
     numbers = [each for each in all_tensors(args, kwargs) if is_float(each) and each.dim() == 0]
     is_number = any(map(isnan, numbers_in((args, kwargs)))) or any(counts(each)[0] for each in numbers)
     nans, infs = counts(tensor)
-    if not (nans and is_number and (traits.packet in FILLING or traits.packet == "copy_")):
+    if not (nans and is_number and (traits.packet in FILLS or traits.packet == "copy_")):
         return None
     how_many = _how_many(nans, values_of(tensor), "NaN", first_true(torch.isnan(values_of(tensor))))
     message = Message(*how_many, ": the step puts it there, and it reaches the gradients")

@@ -10,14 +10,10 @@ from torch._ops import OpOverload
 from nbkit.capture.cost.fake.fake_mode import Alike
 from nbkit.capture.cost.traffic import Traffic
 from nbkit.capture.replay.copies import tensors_in
-from nbkit.capture.replay.op_traits import SPELLED
+from nbkit.ops.collectives import RING, WHOLE, collective_of
 from nbkit.ops.flops import formulas, rule_of
 
 NAMESPACES = frozenset(("c10d", "_c10d_functional", "_c10d_functional_autograd"))
-# What the ring algorithm sends of the whole tensor, in (n - 1) / n, after Patarasuk and Yuan, "Bandwidth optimal
-# all-reduce algorithms for clusters of workstations", JPDC 69(2), 2009; what goes to one process is sent whole.
-RING = {"all_reduce": 2, "all_gather": 1, "reduce_scatter": 1, "all_to_all": 1, "gather": 1, "scatter": 1}
-WHOLE = ("broadcast", "reduce", "send", "recv")
 
 
 class OpCost(NamedTuple):
@@ -152,9 +148,7 @@ def communication_bytes(func: OpOverload, args: Any, kwargs: Any, out: Any) -> i
     """Returns the bytes that each process sends, by the ring algorithm; None for an op that is no such collective."""
     if func.namespace not in NAMESPACES:
         return None
-    name = func._opname.removeprefix("_")
-    for short, spelled in SPELLED.items():
-        name = name.replace(short, spelled)
+    name = collective_of(func._opname)
     kinds = [kind for kind in (*RING, *WHOLE) if name.startswith(kind)]
     size = _group_size(func, args, kwargs)
     if not kinds or size is None:

@@ -19,7 +19,7 @@ QUIET = families.QUIET_VIEWS | families.UNFILLED | {"resize_"}
 # They read as many rows of their first tensor as there are indices, the second.
 BAGS = frozenset("_embedding_bag _embedding_bag_forward_only".split())
 # They write to some places of their first tensor and add to what these hold.
-ADDING = frozenset("index_add_ index_reduce_ scatter_add_ scatter_reduce_ embedding_renorm_".split())
+ADDING = families.INDEX_ADDS | {"embedding_renorm_"}
 MASKS = (torch.bool, torch.uint8)
 
 
@@ -111,7 +111,7 @@ def _indexed(args: Any) -> int | None:
 
 
 # They write to these elements of their first tensor alone, by their arguments.
-ACCUMULATE = frozenset("index_put_ _index_put_impl_ put_".split())
+ACCUMULATE = frozenset(name for name in families.INDEX_PUTS if "put" in name)
 TOUCHED: dict[str, Callable[[Any], int | None]] = {
     **dict.fromkeys("index_copy_ index_add_ index_reduce_ index_fill_".split(), _along_dim),
     **dict.fromkeys("scatter_ scatter_add_ scatter_reduce_".split(), _at_each(2)),

@@ -11,13 +11,10 @@ from nbkit.capture.replay.op_traits import bound
 from nbkit.capture.replay.reference import CPU, Call, Results
 from nbkit.numerics.noise_ratio import Allowance, allowance, growth, summed
 from nbkit.numerics.precision import Array, Precision
-from nbkit.ops import families
+from nbkit.ops.families import LOG_SOFTMAX, SOFTMAX
+from nbkit.ops.rounding import ROUNDED_ONCE, SHARED_SUMS
 
 Row = dict[str, Any]
-# Kernels of these add up in float32 and round the result once, if it is in half precision.
-PRODUCTS = families.PRODUCTS - {"addbmm", "addbmm_"}
-# Their elements share a sum over others, which is no sum of the result's own; softmax's is added up in so many blocks.
-NORMALISING = {"_softmax": 64, "_log_softmax": 64, "native_batch_norm": 1, "_weight_norm_interface": 1, "renorm": 1}
 
 
 class Pair(NamedTuple):
@@ -57,7 +54,7 @@ class Pair(NamedTuple):
 def allowance_of(call: Call, precision: Precision, place: tuple[int, int], numel: int) -> Allowance:
     """How many times the noise of rounding the result at a place, one of so many, may be off."""
     factor = growth(summed_at(call, place, numel))
-    return allowance(precision, factor, call.traits.packet in PRODUCTS and call.rounds_once)
+    return allowance(precision, factor, call.traits.packet in ROUNDED_ONCE and call.rounds_once)
 
 
 def summed_at(call: Call, place: tuple[int, int], numel: int) -> float:
@@ -67,8 +64,8 @@ def summed_at(call: Call, place: tuple[int, int], numel: int) -> float:
     if call.traits.is_pointwise:
         return 1.0
     packet = call.traits.packet
-    if packet in NORMALISING and place[0] == 0:
-        return _normalized_over(call) / NORMALISING[packet]
+    if packet in SHARED_SUMS and place[0] == 0:
+        return _normalized_over(call) / SHARED_SUMS[packet]
     return summed(input_numels(call, *place), numel)
 
 
@@ -82,7 +79,7 @@ def _normalized_over(call: Call) -> float:
     if "dim" not in arguments:
         return count / max(values.shape[1], 1)
     along: int = values.shape[arguments["dim"]]
-    return along if call.traits.packet in ("_softmax", "_log_softmax") else count / max(along, 1)
+    return along if call.traits.packet in SOFTMAX | LOG_SOFTMAX else count / max(along, 1)
 
 
 def rounds_once(tensor: Tensor) -> bool:

@@ -25,6 +25,7 @@ from nbkit.capture.diff.random_statistics import (
 )
 from nbkit.capture.replay.op_traits import OpTraits, bound
 from nbkit.capture.replay.reference import CPU, Call, Results
+from nbkit.ops.names import base_of
 
 # Shorter ones come twice by chance.
 FEWEST_OF_A_PERMUTATION = 16
@@ -54,7 +55,7 @@ def draws(traits: OpTraits, args: Any, kwargs: Any) -> bool:
 
 def check_random(judge: Judge, slot: int, call: Call, actual: Results, history: DrawHistory) -> None:
     """A row with the verdict of the op's statistics; ops without one are counted."""
-    packet = call.traits.packet.removesuffix("_")
+    packet = base_of(call.traits.packet)
     check = CHECKS.get(packet)
     if check is None:
         history.skipped["random ops without a statistic"] += 1
@@ -73,7 +74,7 @@ def check_random(judge: Judge, slot: int, call: Call, actual: Results, history: 
 
 def _not_new(call: Call, arguments: dict[str, Any], tensors: list[Tensor], history: DrawHistory) -> str | None:
     """What is wrong with draws that are alike in all rows, or those of the last such call."""
-    packet, out = call.traits.packet.removesuffix("_"), tensors[0]
+    packet, out = base_of(call.traits.packet), tensors[0]
     out = torch.view_as_real(out.resolve_conj()) if out.is_complex() else out
     if packet == "randperm" and out.numel() < FEWEST_OF_A_PERMUTATION:
         return None

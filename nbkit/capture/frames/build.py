@@ -12,7 +12,6 @@ import pandas as pd
 import torch
 from torch.optim import Optimizer
 
-from nbkit.capture.frames.gradient_flags import only_first
 from nbkit.capture.frames.module_rows import modules_frame, named_tensors, state_names, tensor_names
 from nbkit.capture.frames.op_rows import PHASES, OpRows
 from nbkit.capture.frames.raised import without_not_run
@@ -25,6 +24,8 @@ from nbkit.capture.raw.shards import LOCAL
 from nbkit.capture.raw.statistics import Statistics
 from nbkit.capture.step.module_calls import ModuleCalls
 from nbkit.compat.installed import own_version
+from nbkit.ops.names import packet_of
+from nbkit.ops.undeclared import ONLY_FIRST_DIFFERENTIABLE
 
 
 def build(
@@ -194,5 +195,5 @@ def _tensors(
     statistics: Statistics | None,
 ) -> pd.DataFrame:
     values = statistics.values if statistics is not None else None
-    first = only_first(rows.names)[rows.name_code]
+    first = np.array([packet_of(name) in ONLY_FIRST_DIFFERENTIABLE for name in rows.names], dtype=bool)[rows.name_code]
     return tensors_frame(recording, tensors, op_ids, spans, rows.made_node, first, names, values)

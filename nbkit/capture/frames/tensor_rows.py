@@ -7,7 +7,6 @@ import numpy as np
 import pandas as pd
 import torch
 
-from nbkit.capture.frames.gradient_flags import requires_grad_column
 from nbkit.capture.frames.string_columns import text_column
 from nbkit.capture.frames.tensor_columns import TensorColumns
 from nbkit.capture.raw.recording import Recording
@@ -94,7 +93,7 @@ def tensors_frame(
     row, record, is_output, position = row[usable], record[usable], is_output[usable], position[usable]
     # The gradient flags need all rows, also those that a filter leaves out.
     counts = made_node[row] & ~(only_first[row] & is_output & (position > 0))
-    grads = requires_grad_column(tensors, recording.registry.survivors(), row, record, is_output, counts)
+    grads = _requires_grad_column(tensors, recording.registry.survivors(), row, record, is_output, counts)
     known = op_ids[row] >= 0
     columns = record_columns(tensors, record[known], names)
     columns |= {
@@ -145,3 +144,57 @@ def element_count(shape: Any) -> int:
     for size in shape:
         count *= int(size) if isinstance(size, int) else 0
     return count
+
+
+def _requires_grad_column(
+    tensors: TensorColumns,
+    alive: Mapping[int, bool],
+    row: np.ndarray,
+    record: np.ndarray,
+    is_output: np.ndarray,
+    counts: np.ndarray,
+) -> np.ndarray:
+    """Returns whether each tensor required a gradient at that op; rows are ordered by op.
+
+    A tensor leaves the dispatcher before autograd marks it, so what was read of an output is too early: it requires a
+    gradient if its op made an autograd node (`counts`, false also for an output that is not differentiable) and one of
+    the inputs required one. `alive` are the answers of those that survived the step: they settle what was not worked
+    out, such as the result of a custom Function, but not since when.
+    """
+    kinds = [dtype.is_floating_point or dtype.is_complex for *_, dtype in tensors.geometries]
+    may_need = np.array(kinds, dtype=bool)[tensors.geometry]
+    may_need[[number for number, answer in alive.items() if not answer]] = False
+    needs = tensors.requires_grad.copy()
+    positions = np.flatnonzero(counts)
+    since = _since(needs, may_need, positions, row, record, is_output)
+    missed = [number for number, answer in alive.items() if answer and since[number] == len(row)]
+    if missed:
+        needs[missed] = True
+        since = _since(needs, may_need, positions, row, record, is_output)
+    column: np.ndarray = np.arange(len(row)) >= np.array(since, dtype=np.int64)[record]
+    return column
+
+
+def _since(
+    needs: np.ndarray,
+    may_need: np.ndarray,
+    positions: np.ndarray,
+    row: np.ndarray,
+    record: np.ndarray,
+    is_output: np.ndarray,
+) -> list[int]:
+    """Returns the position in the column from which on each record requires a gradient; its length for never."""
+    never = len(row)
+    since: list[int] = np.where(needs, 0, never).tolist()
+    allowed = may_need.tolist()
+    current, is_marked = -1, False
+    for position, op, number, output in zip(
+        positions.tolist(), *(values[positions].tolist() for values in (row, record, is_output)), strict=True
+    ):
+        if op != current:
+            current, is_marked = op, False
+        if not output:
+            is_marked = is_marked or since[number] < never
+        elif is_marked and since[number] == never and allowed[number]:
+            since[number] = position
+    return since

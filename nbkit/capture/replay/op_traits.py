@@ -11,6 +11,7 @@ from torch._ops import OpOverload
 from nbkit.capture.frames.op_names import op_name
 from nbkit.capture.replay import substitutes
 from nbkit.capture.replay.copies import tensors_in
+from nbkit.ops import undeclared
 from nbkit.ops.families import QUIET_VIEWS, RESIZING, UNFILLED
 
 COLLECTIVES = frozenset({"c10d", "_c10d_functional", "c10d_functional", "symm_mem"})
@@ -18,24 +19,7 @@ COLLECTIVES = frozenset({"c10d", "_c10d_functional", "c10d_functional", "symm_me
 BUFFERS = frozenset({"all_gather_copy_in"})
 A_VIEW = "views"  # why they are left out
 CHANGED_FORM = "ops that change a tensor's metadata only"
-# Positions of arguments that an op writes to although its schema does not say so: running statistics, collectives.
-UNDECLARED_WRITES = {
-    "native_batch_norm": (3, 4),
-    "cudnn_batch_norm": (3, 4),
-    "miopen_batch_norm": (3, 4),
-    "batch_norm_update_stats": (1, 2),
-    **dict.fromkeys(("allreduce_", "allgather_", "broadcast_", "reduce_scatter_", "recv_"), (0,)),
-}
-# Words of the names of c10d (allreduce_, _allgather_base_, alltoall_base_) as the others write them.
-SPELLED = {"allreduce": "all_reduce", "allgather": "all_gather", "alltoall": "all_to_all"}
-# So many results of an op are values; the others are memory for its backward op, which only that can read.
-VALUES = {
-    "mkldnn_rnn_layer": 3, "_cudnn_rnn": 3, "miopen_rnn": 3, "_thnn_fused_lstm_cell": 2, "_thnn_fused_gru_cell": 1,
-    "_cudnn_init_dropout_state": 0, "_embedding_bag": 1, "_ctc_loss": 1, "_sparse_mm_reduce_impl": 1,
-    **substitutes.VALUES,
-}  # fmt: skip
-# They write to what their forward op noted, of which torch makes a copy where the graph is retained.
-CONSUMING = frozenset({"_cudnn_rnn_backward", "miopen_rnn_backward"})
+VALUES = {**undeclared.VALUES, **substitutes.VALUES}
 MARKERS = frozenset({"prim", "profiler", "inductor", "debugprims"})
 
 
@@ -62,7 +46,7 @@ class OpTraits:
     @property
     def changes_arguments(self) -> bool:
         """Whether it needs copies of its arguments to run again: it writes to them, or to what its forward op noted."""
-        return self.is_writing or self.packet in CONSUMING
+        return self.is_writing or self.packet in undeclared.CONSUMING
 
 
 @cache
@@ -73,10 +57,8 @@ def traits_of(func: Any) -> OpTraits:
             func, op_name(func), "", "higher-order ops: torch runs their parts below", False, (), (), False, False, None
         )
     arguments = func._schema.arguments
-    undeclared = UNDECLARED_WRITES.get(func._opname, ())
-    written = [
-        (number, argument) for number, argument in enumerate(arguments) if argument.is_write or number in undeclared
-    ]
+    others = undeclared.WRITES.get(func._opname, ())
+    written = [(number, argument) for number, argument in enumerate(arguments) if argument.is_write or number in others]
     return OpTraits(
         func,
         op_name(func),

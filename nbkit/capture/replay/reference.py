@@ -17,6 +17,7 @@ from nbkit.capture.replay.phases import turned
 from nbkit.capture.replay.substitutes import SUBSTITUTES
 from nbkit.capture.replay.undefined import settled
 from nbkit.errors import OptionError, first_line
+from nbkit.ops import undeclared
 
 Function = Callable[[Any, tuple[Any, ...], dict[str, Any]], Any]
 Arguments = tuple[tuple[Any, ...], dict[str, Any]]
@@ -29,11 +30,6 @@ NOT_OF_DTYPE = (
     torch.OutOfMemoryError,
     MemoryError,
     IndexError,
-)
-# They read memory that only the kernel which filled it can read, and end the process where another one does.
-PRIVATE = frozenset(
-    "_cudnn_rnn_backward miopen_rnn_backward _thnn_fused_lstm_cell_backward _thnn_fused_lstm_cell_backward_impl "
-    "_thnn_fused_gru_cell_backward mkldnn_rnn_layer_backward".split()
 )
 # Of the signs that inputs are perturbed by: never the user's generator.
 SEED = 20
@@ -133,7 +129,7 @@ class Call:
     def _run(self, arguments: Arguments | None) -> "Results":
         if self.reference.function is not None:
             return self.once(self.args, self.kwargs, self.reference.function)
-        if self.traits.packet in PRIVATE and not self.has_substitute:
+        if self.traits.packet in undeclared.PRIVATE and not self.has_substitute:
             raise NoKernelError("it reads a workspace that belongs to the kernel which filled it")
         try:
             if self.in_pieces:

@@ -14,7 +14,7 @@ PRODUCTS = family("BATCHED_PRODUCTS mm")
 BETWEEN = family("FORMS ARITHMETIC MASKED_FILLS tanh")
 DROPPING = DRAWS | {"div_"}
 # A reader that normalizes the weights anew, or weighs them, makes any dimension right (slot attention).
-NORMALISING = family("ARITHMETIC sum norm linalg_vector_norm")
+NORMALISING = family("ARITHMETIC VECTOR_NORMS sum")
 MOST_STEPS = 16
 SUM = "Give the softmax the dimension of the keys, dim=-1 of scores made as q @ k.transpose(-2, -1)."
 ONCE = "Add the mask once: here, or where the scores are made."

@@ -9,7 +9,7 @@ from nbkit.ops.families import RESHAPES, family
 SAME_DIMS = family("IDENTITIES EXPANDS MULTIPLIES native_dropout")
 # Complex numbers of pairs of real ones, and back: the last dimension comes or goes.
 PAIRS = ("view_as_complex", "view_as_real")
-SIZES = ("squeeze", "squeeze_", "unsqueeze", "unsqueeze_")
+VIEWS = RESHAPES - family("squeeze unsqueeze")
 
 
 def dim_after(op: Op, place: int, dim: int) -> int | None:
@@ -21,7 +21,7 @@ def dim_after(op: Op, place: int, dim: int) -> int | None:
         return None
     if (op.name in SAME_DIMS and len(before) == len(after)) or op.name in PAIRS:
         return dim if after[dim : dim + 1] == before[dim : dim + 1] else None
-    if op.name in RESHAPES and op.name not in SIZES:
+    if op.name in VIEWS:
         return _after_view(before, after, dim)
     return _after_named(op, before, after, dim)
 

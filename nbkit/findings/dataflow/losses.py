@@ -6,7 +6,7 @@ from math import prod
 
 from nbkit.findings.dataflow.flow import Flow, Op, Tensor
 from nbkit.findings.finding import Finding, rule
-from nbkit.ops.families import CLASS_LOSSES, ELEMENT_LOSSES, family
+from nbkit.ops.families import CLASS_LOSSES, ELEMENT_LOSSES, RESHAPES, family
 
 # What takes an activation itself, what was applied before, and what to do: softmax in front of cross_entropy.
 TWICE = {
@@ -28,11 +28,10 @@ TWICE = {
     ),
 }
 # Element by element: they keep what two operands made of each other.
-BY_ELEMENT = frozenset(
-    "add sub mul div pow abs square neg exp log sqrt clamp clamp_min where huber_loss smooth_l1_loss".split()
-)
+BY_ELEMENT = family("FORMULAS ELEMENT_LOSSES")
 PAIRED = family("ARITHMETIC ELEMENT_LOSSES eq")
 REDUCTIONS = frozenset({"mean", "sum"})
+COLUMNS = RESHAPES - family("squeeze") | {"slice"}
 MOST_STEPS = 8
 
 
@@ -82,7 +81,7 @@ def _before_expand(flow: Flow, tensor: Tensor) -> Tensor:
 def _is_made_a_column(flow: Flow, tensor: Tensor) -> bool:
     maker = flow.maker(tensor)
     is_kept = maker is not None and maker.arguments.get("keepdim") is True
-    return maker is not None and (is_kept or maker.name in ("unsqueeze", "view", "reshape", "_unsafe_view", "slice"))
+    return maker is not None and (is_kept or maker.name in COLUMNS)
 
 
 def _is_counted(flow: Flow, tensor: Tensor) -> bool:

@@ -13,7 +13,7 @@ from nbkit.ops.families import CONSTANTS, FORMS, FUSED_ATTENTION, SOFTMAX, TRIAN
 HIDDEN = -1e4
 MOST_OPS = 64
 # What may give a row other values than attention does.
-REPLACING = family("MASKED_FILLS JOINS PARTS MULTIPLIES nan_to_num copy_ index_put_")
+REPLACING = family("MASKED_FILLS INDEX_PUTS JOINS PARTS MULTIPLIES nan_to_num copy_")
 KEPT = family("ADDS MULTIPLIES DIVIDES masked_fill baddbmm")
 MEANING = (
     "Look at what the mask means here: True hides in masked_fill() and in torch.nn.MultiheadAttention, and "

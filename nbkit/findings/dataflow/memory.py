@@ -8,7 +8,7 @@ from nbkit.ops.families import PARTS, family
 
 VIEWS = family("PARTS FORMS")
 # They compute with what they overwrite. What only fills memory (copy_, fill_, index_put_) is how caches are written.
-IN_PLACE = frozenset("add_ sub_ mul_ div_ addcmul_ addcdiv_ pow_ neg_ clamp_ sigmoid_ tanh_ relu_ exp_".split())
+IN_PLACE = frozenset(op for op in family("FORMULAS ACTIVATIONS addcmul addcdiv") - {"where_"} if op.endswith("_"))
 
 
 @rule("warning", rank=40)

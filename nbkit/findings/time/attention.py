@@ -11,9 +11,7 @@ LEAST_SHARE = 0.1
 PRODUCTS = family("BATCHED_PRODUCTS matmul einsum")
 # What stands between the scores and the softmax, and between that and the values, in attention: scale, mask, casts,
 # dropout, views, and what makes a mask.
-BETWEEN = family(
-    "FORMS PARTS ARITHMETIC MASKED_FILLS TRIANGLES COMPARISONS CONSTANTS RANGES DROPOUTS tensor bitwise_not logical_not"
-)
+BETWEEN = family("FORMS PARTS ARITHMETIC MASKED_FILLS TRIANGLES COMPARISONS CONSTANTS RANGES DROPOUTS LOGIC tensor")
 MOST_BETWEEN = 16
 MASKS = family("MASKED_FILLS ADDS baddbmm")
 ADVICE = (

@@ -9,10 +9,10 @@ from nbkit.findings.time.cases import LossCase, Place, saving
 from nbkit.findings.time.step import Ints, TimedStep
 from nbkit.ops.families import LOG_SOFTMAX, SOFTMAX, family
 
-LOG, ONE_HOT, PRODUCT, PICKS = "log", "one_hot", "mul", ("gather", "index")
-SUMS = ("sum", "mean")
+LOG, ONE_HOT = "log", "one_hot"
+PRODUCT, PICKS, SUMS = "mul", ("gather", "index"), ("sum", "mean")
 # What else stands between the softmax and the sum.
-BESIDE = family("RESHAPES PARTS IDENTITIES ADDS clamp clamp_min neg arange")
+BESIDE = family("RESHAPES PARTS IDENTITIES ADDS CLAMPS neg arange")
 MOST_OPS = 12
 ADVICE = (
     "Use torch.nn.functional.cross_entropy, which takes logits and class numbers: it writes fewer tensors, and does "

@@ -8,13 +8,12 @@ import numpy as np
 from nbkit.findings.finding import Finding, rule
 from nbkit.findings.time.cases import NormCase, Place, saving
 from nbkit.findings.time.step import LEAST_FRACTION, Ints, TimedStep
-from nbkit.ops.families import DIVIDES, MULTIPLIES, SUBTRACTS, family
+from nbkit.ops.families import DIVIDES, MEANS, MULTIPLIES, SUBTRACTS, family
 
-ROOTS = ("rsqrt", "sqrt", "std")
-MEANS = ("mean", "var", "std", "var_mean", "std_mean")
+ROOTS = family("ROOTS std")
 SCALES = MULTIPLIES | DIVIDES
 # What else stands in a norm: its square, eps, shift, casts and views.
-BESIDE = family("RESHAPES EXPANDS IDENTITIES ADDS pow square reciprocal clamp clamp_min")
+BESIDE = family("RESHAPES EXPANDS IDENTITIES ADDS POWERS CLAMPS reciprocal")
 MOST_OPS, FEWEST = 16, 2
 # By whether the mean is taken away.
 NAMES = {True: "a layer norm", False: "an RMS norm"}

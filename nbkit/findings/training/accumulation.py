@@ -23,7 +23,7 @@ EARLIER = (
 FEWEST = 4
 MEAN = 1  # of torch's reductions, and the one that a loss has where its arguments do not say
 LOSSES = family("ELEMENT_LOSSES CLASS_LOSSES")
-SCALING = ("aten.mul_", "aten.div_", "aten._foreach_mul_", "aten._foreach_div_")
+SCALING = frozenset(op for op in family("MULTIPLIES DIVIDES _foreach_mul _foreach_div") if op.endswith("_"))
 SUMMED = (
     "If the passes are parts of one batch, divide each loss by their number before backward(); if the sum is meant, "
     "or the learning rate is divided in its place, this is as it should be."
@@ -150,4 +150,4 @@ def _is_scaled(audit: Audit, after: int, step: int) -> bool:
     """Returns whether gradients may be divided between the last pass and the step, by other than clipping."""
     ops = audit.ops.iloc[after:]
     ops = ops[(ops["step"] == step) & (ops["phase"] == "other") & ~ops["source"].isin([c.source for c in audit.clips])]
-    return bool(np.any(ops["op"].str.startswith(SCALING)))
+    return bool(ops["op"].map(packet_of).isin(SCALING).any())

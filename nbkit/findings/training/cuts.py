@@ -7,9 +7,9 @@ import numpy as np
 import pandas as pd
 
 from nbkit.findings.training.facts import Audit
+from nbkit.ops.families import DETACHES
+from nbkit.ops.names import packet_of
 
-# What passes values on without their graph; other ops that do so ran without autograd, or have no gradient.
-DETACHING = frozenset(("aten.detach", "aten.detach_", "aten.alias", "aten._local_scalar_dense"))
 # Calls that take values out of torch.
 LEAVING = frozenset(("torch.Tensor.numpy", "torch.Tensor.tolist", "torch.Tensor.__array__", "torch.Tensor.item"))
 MOST_GROUPS = 100
@@ -150,7 +150,8 @@ class GradientFlow:
 
     def _kind(self, call: Call) -> str:
         gives_float = any(tensor in self.is_float for tensor, _ in call.outputs)
-        is_detaching = str(self.names[call.op_id]).rpartition(".")[0] in DETACHING
+        # Other ops that hand values on without their graph ran without autograd, or have no gradient.
+        is_detaching = packet_of(self.names[call.op_id]) in DETACHES
         return "no_grad" if gives_float and not is_detaching else "cut"
 
     def _met(self, cut: Cut, call: Call, dead: dict[int, Cut]) -> Cut:

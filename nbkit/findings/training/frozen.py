@@ -8,6 +8,8 @@ import pandas as pd
 from nbkit.findings.finding import Finding, at_ops, counting, rule
 from nbkit.findings.training.facts import Audit, History, at_line
 from nbkit.findings.training.names import about, by_model, listed_names, plural, some
+from nbkit.ops.families import DRAWS, OVERWRITING
+from nbkit.ops.names import packet_of
 
 # The first step of a warm-up and the last of a schedule may have a rate of 0.
 STEPS_AT_ZERO = 2
@@ -139,8 +141,7 @@ def _stopped(audit: Audit, model: str, names: list[str], had: int, steps: int) -
 def reset_parameter(audit: Audit) -> list[Finding]:
     """A line fills a trained parameter with random numbers."""
     ops, tensors = audit.ops, audit.tensors
-    names = ops["op"].str.split(".").str[1].fillna("")
-    drawing = ops[names.isin(["normal_", "uniform_", "random_"]) & (ops["phase"] != "optimizer")]
+    drawing = ops[ops["op"].map(packet_of).isin(DRAWS & OVERWRITING) & (ops["phase"] != "optimizer")]
     rows = tensors[tensors["op_id"].isin(drawing["op_id"]) & (tensors["role"] == "output")]
     rows = rows[rows["name"].isin(set(audit.trainable["name"])) & ~rows["storage_id"].isin(_made_here(tensors))]
     lines = ops["source"].to_numpy(object)[rows["op_id"].to_numpy(dtype=np.int64)]

@@ -8,6 +8,8 @@ import pandas as pd
 
 from nbkit.findings.finding import Finding, at_ops, rule
 from nbkit.findings.training.facts import Audit, at_line
+from nbkit.ops.families import DRAWS
+from nbkit.ops.names import packet_of
 
 # The results of the last step are alive at its end, and may be; so may those of the step before.
 FEWEST_STEPS = 3
@@ -18,8 +20,8 @@ CREATED = (
 )
 SEED = "Call torch.manual_seed() once, before the first step; for numbers that are to repeat, use a generator."
 # Of these the overload says whether a generator was given; of others only what calls them: no function here takes one.
-DRAWS = ("aten.native_dropout", "aten.rand")
-DRAWN_BY, DRAWN = "torch.nn.functional.", ("aten.bernoulli", "aten.normal", "aten.uniform")
+SAID = frozenset(op for op in DRAWS if op.startswith("rand")) | {"native_dropout"}
+DRAWN_BY = "torch.nn.functional."
 
 
 @rule("hint", rank=280)
@@ -108,8 +110,9 @@ def repeated_draws(audit: Audit) -> list[Finding]:
         return []
     ops = audit.ops
     callers = ops["parent_id"].map(ops["op"]).fillna("").str
-    is_own = ops["op"].str.startswith(DRAWS) & ~ops["op"].str.contains("generator")
-    is_draw = is_own | ops["op"].str.startswith(DRAWN) & callers.startswith(DRAWN_BY)
+    packets = ops["op"].map(packet_of)
+    is_own = packets.isin(SAID) & ~ops["op"].str.contains("generator")
+    is_draw = is_own | packets.isin(DRAWS) & callers.startswith(DRAWN_BY)
     drawn = ops[is_draw & (ops["level"] == "aten") & (ops["phase"] != "optimizer") & (ops["device"] == "cpu")]
     repeated = [drawn[drawn["op_id"].isin(between)] for between in audit.repeated_draws]
     if not any(map(len, repeated)):

@@ -1,5 +1,6 @@
 """Judges training and eval modes: dropout that draws in eval mode, training in eval mode."""
 
+import re
 from collections.abc import Iterator
 
 import pandas as pd
@@ -9,11 +10,7 @@ from nbkit.findings.training.facts import Audit, at_line
 from nbkit.ops.families import DRAWS
 from nbkit.ops.names import packet_of
 
-DROPOUTS = frozenset(
-    f"torch.{place}{name}"
-    for name in ("dropout", "dropout1d", "dropout2d", "dropout3d", "alpha_dropout", "feature_alpha_dropout")
-    for place in ("nn.functional.", "")
-) | {"torch.nn.functional.scaled_dot_product_attention"}
+DROPOUT = re.compile(r"torch\.(nn\.functional\.)?(\w*dropout\w*|scaled_dot_product_attention)")
 DRAWING = DRAWS | {"native_dropout"}
 # Layers that do something else in eval mode.
 WITH_MODES = ("Dropout", "AlphaDropout", "FeatureAlphaDropout", "BatchNorm", "SyncBatchNorm", "LazyBatchNorm")
@@ -43,7 +40,7 @@ def _is_dropout(ops: pd.DataFrame, op_id: int) -> bool:
     names, parents = ops["op"], ops["parent_id"]
     current = parents.iloc[op_id]
     while not pd.isna(current):
-        if names.iloc[int(current)] in DROPOUTS:
+        if DROPOUT.fullmatch(str(names.iloc[int(current)])):
             return True
         current = parents.iloc[int(current)]
     return False

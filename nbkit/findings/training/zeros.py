@@ -12,8 +12,7 @@ from nbkit.findings.dataflow.masks import MEANING
 from nbkit.findings.finding import Finding, rule
 from nbkit.findings.training.facts import Audit
 from nbkit.findings.training.names import about, listed_names, plural, some
-from nbkit.ops.families import ADDS, CONVOLUTIONS, FUSED_ATTENTION, MULTIPLIES, NORMS
-from nbkit.ops.families import FACTORS as PRODUCT_FACTORS
+from nbkit.ops.families import ADDS, FUSED_ATTENTION, MULTIPLIED, family
 
 # After so many steps a matrix that began as zeros (LoRA, the last layer of a residual branch) is zero no more.
 STEPS_FROM_ZERO = 3
@@ -24,7 +23,7 @@ DESIGN = "Nothing, if that is meant: with other inputs, or further on in trainin
 # As torch names a weight, also one that a weight norm makes.
 WEIGHT = re.compile(r"(?:parametrizations\.)?weight(?:_[gv]|\.original\d)?$")
 # Where the factors of a product stand among its inputs; a bias is none.
-FACTORS = {**PRODUCT_FACTORS} | dict.fromkeys([*MULTIPLIES, *CONVOLUTIONS, *NORMS], (0, 1))
+FACTORS = {**MULTIPLIED, **dict.fromkeys(family("MULTIPLIES NORMS"), (0, 1))}
 # The mask is the fourth of the inputs of fused attention.
 MASKED = 4
 MOST_OPS = 10_000

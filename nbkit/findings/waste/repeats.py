@@ -8,12 +8,12 @@ import numpy as np
 
 from nbkit.findings.finding import Finding, rule
 from nbkit.findings.waste.step import RecordedStep
-from nbkit.ops.families import CONSTANTS, DRAWS, DROPOUTS, OVERWRITING, UNFILLED
+from nbkit.ops.families import DRAWS, DROPOUTS, family
 from nbkit.ops.names import packet_of
 
 DRAWING = DRAWS | DROPOUTS
 # Memory to write into, of which each needs its own, and copies: torch.autocast casts an input for each of its readers.
-FILLING = UNFILLED | CONSTANTS | OVERWRITING | {"arange", "lift_fresh", "lift_fresh_copy", "clone", "_to_copy"}
+FILLING = family("UNFILLED CONSTANTS OVERWRITING COPIES arange")
 FEWEST_MODULES = 3
 # Of all that the forward pass writes; and of one result.
 LEAST_SHARE, LEAST_ELEMENTS = 0.01, 256

@@ -38,6 +38,11 @@ def test_a_bias_counts_as_an_input() -> None:
     assert roofline(make_ops(addmm), element_bytes=2)["size_bytes"].tolist() == [2 * (4 + 6 + 12 + 8)]
 
 
+def test_a_product_in_place_has_the_bytes_of_one_that_is_not() -> None:
+    addmm = {"op": "aten.addmm_.default", "input_shapes": "[[2, 4], [2, 3], [3, 4], [], []]", "flops": 48}
+    assert roofline(make_ops(addmm), element_bytes=2)["size_bytes"].tolist() == [2 * (8 + 6 + 12 + 8)]
+
+
 def test_tensors_give_the_bytes_of_any_op() -> None:
     tensors = make_tensors((0, "input", 5), (0, "input", 5), (0, "output", 6), (1, "input", 7))
     table = roofline(make_ops({"op": "aten.mul.Tensor", "flops": 640}), tensors, peak_flops=1e9, peak_bandwidth=1e9)

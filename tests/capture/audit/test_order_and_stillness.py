@@ -207,6 +207,14 @@ def test_dropout_with_one_seed_is_told():
     assert findings(drawing(draw)) == [("repeated_draws", "hint")]
 
 
+def test_gumbel_softmax_with_one_seed_is_told():
+    def draw(i):
+        torch.manual_seed(7)
+        return F.gumbel_softmax(torch.ones(8, 8))
+
+    assert findings(drawing(draw)) == [("repeated_draws", "hint")]
+
+
 def test_of_several_draws_the_first_is_named():
     def draw(i):
         torch.manual_seed(7)

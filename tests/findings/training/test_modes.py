@@ -34,7 +34,8 @@ def test_a_dropout_function_in_eval_mode_is_told_once_per_line() -> None:
     message = "aten.bernoulli_ draws random numbers for a dropout of drop in eval mode at net.py:4: `F.dropout(x)`"
     expected = [["dropout_in_eval", "warning", message, 1, "drop", 2]]
     assert findings(*dropout(), modes={("Net", "drop", 2): False}) == expected
-    assert findings(*dropout("torch.dropout"), modes={("Net", "drop", 2): False}) == expected
+    for name in ("torch.dropout", "torch.dropout_", "torch.feature_dropout", "torch.nn.functional.dropout2d"):
+        assert findings(*dropout(name), modes={("Net", "drop", 2): False}) == expected
 
 
 def test_the_root_has_no_name_in_the_sentence() -> None:

@@ -8,9 +8,9 @@ from nbkit.analysis.align.allowance import region_of
 from nbkit.analysis.align.events import Event
 from nbkit.analysis.align.matches import Match, Matches
 from nbkit.analysis.align.side import Side
+from nbkit.ops.kinds import DRAWS, GRADIENT
 
 Draws = tuple[int, ...]
-DRAWING = ("dropout", "bernoulli", "rand", "normal", "uniform")
 
 
 def drawn_events(left: Side, right: Side, matches: Matches) -> list[Event]:
@@ -44,7 +44,7 @@ def _draws(side: Side) -> Draws:
     return tuple(
         number
         for number, does in enumerate(side.does)
-        if does.startswith(DRAWING) and side.leads_to_outputs[number] and not side.results[number].position
+        if does.removesuffix(GRADIENT) in DRAWS and side.leads_to_outputs[number] and not side.results[number].position
         if not side.results[number].sources or _is_other(side, number, side.results[number].sources[0])
     )
 

@@ -7,12 +7,13 @@ from functools import cached_property
 from math import prod
 
 from nbkit.analysis.align.side import Side
-from nbkit.ops.kinds import NORMS, op_kind
+from nbkit.ops.kinds import LOOKUPS, NORMS, PASSING, op_kind
+from nbkit.ops.names import bare_name
 from nbkit.trace.executions.execution import Execution, Result
 
 # Roles that are no product over channels.
 SHIFT, GAIN, TABLE = "shift", "gain", "table"
-_TABLES = ("embedding", "index", "indexselect")
+TURNING = PASSING - {"reshape", "expand"}
 _ROLES = {
     "add": SHIFT,
     "subtract": SHIFT,
@@ -114,11 +115,11 @@ class Uses:
 
     def _is_turned(self, result: Result, source: int) -> bool | None:
         """Returns whether the operand of mm or addmm is a parameter transposed; null where that is not clear."""
-        if (result.op or "").split(".")[1:2] not in (["mm"], ["addmm"]) or result.sources[-1] != source:
+        if bare_name(result.op) not in ("mm", "addmm") or result.sources[-1] != source:
             return None
         turns = 0
         while (made := self.execution.results[source]).kind == "op":
-            if len(made.sources) != 1 or self.side.does[source] not in ("permute", "identity", "cast"):
+            if len(made.sources) != 1 or self.side.does[source] not in TURNING:
                 return None
             turns += self.side.does[source] == "permute"
             source = made.sources[0]
@@ -166,11 +167,11 @@ def bits(mask: int) -> Iterator[int]:
 def role_of(result: Result, place: int) -> str:
     """Returns what the operand at a place is to an op, in words that different ops share."""
     does = op_kind(result.op)
-    if does in _TABLES:
+    if does in LOOKUPS:
         return TABLE
     if does in NORMS:
         return {1: GAIN, 2: SHIFT}.get(place, f"{does} {place}")
-    name = (result.op or "").partition(".")[2].partition(".")[0]
+    name = bare_name(result.op)
     if does == "matmul" and ((name in ("addmm", "baddbmm") and place == 0) or (name == "linear" and place == 2)):
         return SHIFT
     if does == "convolution" and place == 2:

@@ -17,9 +17,9 @@ from nbkit.analysis.align.region import Array, Kind
 from nbkit.analysis.align.rerun import explained, other_operands
 from nbkit.analysis.align.side import Side
 from nbkit.divergence.arguments import Pairs, in_words, other_arguments
+from nbkit.ops import kinds
 
-ROOTS = ("sqrt", "rsqrt", "power")
-SCALING = ("multiply", "divide", "matmul", "scale")
+SCALING = kinds.SCALES | {"matmul"}
 EPSILONS, SCALES = ("eps", "epsilon", "variance_epsilon"), ("alpha", "scale")
 AXES = ("dim", "axis", "axes")
 # These change the shape of a result, where it lies, or how it is rounded.
@@ -118,7 +118,7 @@ def _text(value: Any) -> str:
 
 
 def _is_before_root(side: Side, number: int) -> bool:
-    return any(side.does[reader] in ROOTS for reader in side.execution.readers[number])
+    return any(side.does[reader] in kinds.ROOTS for reader in side.execution.readers[number])
 
 
 def _operand(alignment: Alignment, match: Match, first: int, second: int) -> Kind | None:

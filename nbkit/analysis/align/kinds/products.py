@@ -12,7 +12,9 @@ from nbkit.analysis.align.region import Array, Kind
 from nbkit.analysis.align.relations import relative_error
 from nbkit.analysis.align.rerun import LEFT_OVER
 from nbkit.analysis.align.side import Side
+from nbkit.ops.families import FACTORS
 from nbkit.ops.kinds import PRODUCTS
+from nbkit.ops.names import bare_name
 from nbkit.trace.executions.execution import Result
 
 # Formats by the bits of a float32 that they lack.
@@ -61,6 +63,6 @@ def _rounded(side: Side, number: int) -> Iterator[tuple[str, Array]]:
 
 
 def _factors(result: Result) -> tuple[int, ...]:
-    """Returns what an op multiplies: torch's addmm and baddbmm have first what they add, all others last."""
-    is_first = any(name in (result.op or "").split(".") for name in ("addmm", "baddbmm"))
-    return result.sources[-2:] if is_first else result.sources[:2]
+    """Returns what an op multiplies: some of torch's, such as addmm, have first what they add, all others last."""
+    first = FACTORS.get(bare_name(result.op), (0, 1))[0]
+    return result.sources[first : first + 2]

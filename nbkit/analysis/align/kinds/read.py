@@ -21,10 +21,10 @@ from nbkit.analysis.align.region import Array, Kind, Piece, Region
 from nbkit.analysis.align.relations import relative_error
 from nbkit.analysis.align.rerun import computing, explained
 from nbkit.analysis.align.side import Side
+from nbkit.ops.kinds import SQUARES
 
 # Operands that differ by so many times the noise are other ones.
 OTHER = 10
-SQUARES = ("power", "square", "multiply")
 # Values of the same size that are tried as a residual.
 MOST_TRIED = 40
 # A step of its own, also where what it moves are whole heads.

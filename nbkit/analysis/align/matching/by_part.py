@@ -9,12 +9,14 @@ import numpy.typing as npt
 from nbkit.analysis.align.matches import Match, Matches
 from nbkit.analysis.align.relations import Array
 from nbkit.analysis.align.side import Side
+from nbkit.ops.kinds import PASSING
 
 Ints = npt.NDArray[np.int64]
 # A tensor is looked for in others of up to so many times its size.
 MOST_PARTS = 8
 # So many ops lie between a fused result and the parts that are split off it.
 NEARBY = 4
+BETWEEN = PASSING - {"cast", "expand"} | {"slice", "split"}
 
 
 def match_parts(left: Side, right: Side, matches: Matches, tolerance: float) -> None:
@@ -61,7 +63,7 @@ def _candidates(mine: Side, other: Side, matches: Matches, side: int, whole: int
             reader
             for number in frontier
             for reader in mine.execution.readers[number]
-            if reader not in seen and mine.does[reader] in ("slice", "split", "reshape", "permute", "identity")
+            if reader not in seen and mine.does[reader] in BETWEEN
         ]
         seen.update(frontier)
         for number in frontier:

@@ -2,9 +2,7 @@
 
 from nbkit.analysis.structure.flow import Flow
 from nbkit.analysis.structure.patterns.pattern_match import PatternMatch
-
-# What may stand between the scores and their softmax, or between that and the values: scaling, masks, biases.
-STEPS = ("add", "subtract", "multiply", "divide", "maximum", "triangle", "clip", "clamp", "tanh")
+from nbkit.ops.kinds import SCORING
 
 
 def attentions(flow: Flow) -> list[PatternMatch]:
@@ -36,7 +34,7 @@ def _product_before(flow: Flow, softmax: int) -> int | None:
         for node in open_:
             if flow.does[node] == "matmul" and not flow.is_projection(node):
                 return node
-        open_ = [origin for node in open_ if flow.does[node] in STEPS for origin in flow.origins(node)]
+        open_ = [origin for node in open_ if flow.does[node] in SCORING for origin in flow.origins(node)]
     return None
 
 
@@ -46,5 +44,5 @@ def _product_after(flow: Flow, softmax: int) -> int | None:
         for node in open_:
             if flow.does[node] == "matmul" and not flow.is_projection(node):
                 return node
-        open_ = [use for node in open_ if flow.does[node] in STEPS for use in flow.uses(node)]
+        open_ = [use for node in open_ if flow.does[node] in SCORING for use in flow.uses(node)]
     return None

@@ -4,7 +4,7 @@ from itertools import permutations
 
 from nbkit.analysis.structure.flow import Flow
 from nbkit.analysis.structure.patterns.pattern_match import PatternMatch
-from nbkit.analysis.structure.words import LOSSES
+from nbkit.ops.kinds import LOSSES
 
 
 def embeddings(flow: Flow) -> list[PatternMatch]:

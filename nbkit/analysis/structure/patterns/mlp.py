@@ -2,11 +2,9 @@
 
 from nbkit.analysis.structure.flow import Flow
 from nbkit.analysis.structure.patterns.pattern_match import PatternMatch
-from nbkit.analysis.structure.words import PARTS, TRANSPARENT
+from nbkit.ops.kinds import ARITHMETIC, CURVES, PARTS, TRANSPARENT
 
-# What activation functions are written out with.
-CURVES = {"tanh", "erf", "sigmoid", "silu", "gelu", "relu", "swiglu"}
-ELEMENTWISE = {"multiply", "add", "subtract", "divide", "power", "square", *CURVES}
+ELEMENTWISE = CURVES | ARITHMETIC
 NEUTRAL = TRANSPARENT | PARTS
 
 

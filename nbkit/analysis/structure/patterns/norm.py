@@ -2,7 +2,7 @@
 
 from nbkit.analysis.structure.flow import Flow
 from nbkit.analysis.structure.patterns.pattern_match import PatternMatch
-from nbkit.ops.kinds import NORMS
+from nbkit.ops.kinds import NORMS, SQUARES
 
 
 def norms(flow: Flow) -> list[PatternMatch]:
@@ -22,7 +22,7 @@ def _written_out(flow: Flow, root: int) -> PatternMatch | None:
     if mean is None or flow.does[mean] != "mean":
         return None
     squares = flow.origins(mean)
-    if len(squares) != 1 or flow.does[squares[0]] not in ("power", "square", "multiply"):
+    if len(squares) != 1 or flow.does[squares[0]] not in SQUARES:
         return None
     values = set(flow.origins(squares[0]))
     if len(values) != 1:

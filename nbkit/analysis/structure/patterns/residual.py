@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from nbkit.analysis.structure.flow import Flow
 from nbkit.analysis.structure.patterns.pattern_match import PatternMatch
-from nbkit.analysis.structure.words import PARTS
+from nbkit.ops.kinds import PARTS
 
 
 @dataclass(frozen=True)

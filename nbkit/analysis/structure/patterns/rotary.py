@@ -2,7 +2,7 @@
 
 from nbkit.analysis.structure.flow import Flow
 from nbkit.analysis.structure.patterns.pattern_match import PatternMatch
-from nbkit.analysis.structure.words import PARTS
+from nbkit.ops.kinds import PARTS
 
 EVIDENCE = "x times a table plus its swapped halves times another"
 

@@ -2,6 +2,7 @@
 
 from nbkit.analysis.structure.flow import Flow
 from nbkit.analysis.structure.patterns.pattern_match import PatternMatch
+from nbkit.ops.kinds import SQUARES
 
 
 def mixes(flow: Flow) -> list[PatternMatch]:
@@ -55,7 +56,7 @@ def _gated(flow: Flow) -> list[tuple[int, int, int]]:
 def _squared_relu(flow: Flow, value: int) -> int | None:
     """Returns the square of a relu of a projection that `value` projects; None if it does not."""
     squares = flow.origins(value)
-    if len(squares) != 1 or flow.does[squares[0]] not in ("square", "power", "multiply"):
+    if len(squares) != 1 or flow.does[squares[0]] not in SQUARES:
         return None
     relus = set(flow.origins(squares[0]))
     is_relu = len(relus) == 1 and flow.does[next(iter(relus))] == "relu"

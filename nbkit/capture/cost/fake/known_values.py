@@ -12,13 +12,13 @@ from torch.utils.weak import WeakIdKeyDictionary, WeakIdRef
 from nbkit.capture.cost.fake.noted_calls import written_places
 from nbkit.capture.replay.copies import all_tensors, tensors_in
 from nbkit.capture.replay.isolated import isolated
+from nbkit.ops.families import CONSTANTS
 
 MOST_FLOATS, MOST_INTEGERS = 1, 1 << 16
 UNKNOWN = object()
 # Ops of others may have effects, and collectives wait for other processes: they are run where a user asks for it.
 RUN_UNASKED = frozenset(("aten", "prims", "torchvision"))
-# They fill a new tensor with a number.
-FILLED = frozenset("full zeros ones scalar_tensor".split())
+FILLED = CONSTANTS - {"_efficientzerotensor"}
 # Says whether gradients are finite (GradScaler): they are taken to be.
 UNSCALE = torch.ops.aten._amp_foreach_non_finite_check_and_unscale_.default
 

@@ -11,13 +11,13 @@ from torch import Tensor, nn
 from nbkit.capture.diff.modules.copies import Copies, held_tensors, tensors_of
 from nbkit.capture.diff.modules.reference_mode import NotRunError, ReferenceMode
 from nbkit.capture.diff.modules.reference_thread import ReferenceThread
-from nbkit.capture.diff.pair import PRODUCTS
 from nbkit.capture.raw.tensor_registry import PLAIN
 from nbkit.capture.replay.copies import WIDER
 from nbkit.capture.replay.op_traits import OpTraits
 from nbkit.capture.replay.reference import CPU, NOT_OF_DTYPE, Call, NoKernelError, Reference, Results
 from nbkit.errors import first_line
 from nbkit.numerics.precision import PRECISIONS, precision_of
+from nbkit.ops.rounding import ROUNDED_ONCE
 
 TF32_EPS = 2.0**-10
 Key = tuple[str, int]  # ("input", 0): of the tensors given; ("parameter", 1): of the module's parameters()
@@ -154,7 +154,7 @@ class ModuleCall(Call):
     def _may_use_tf32(self) -> bool:
         """Returns whether CUDA may compute products of the module with ten bits of each factor."""
         is_conv = any(packet.startswith("convolution") for packet in self.packets)
-        is_product = not self.packets.isdisjoint(PRODUCTS)
+        is_product = not self.packets.isdisjoint(ROUNDED_ONCE)
         backends = torch.backends
         return (is_conv and backends.cudnn.allow_tf32) or (is_product and backends.cuda.matmul.allow_tf32)
 

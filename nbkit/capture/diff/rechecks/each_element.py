@@ -16,13 +16,8 @@ from nbkit.capture.replay.reference import Call
 from nbkit.numerics.metrics import agreed
 from nbkit.numerics.precision import PRECISIONS, Array, Precision
 from nbkit.ops.families import family
+from nbkit.ops.rounding import WELL_DETERMINED
 
-# Not among them: what computes a difference inside, which a change of its inputs does not show (gelu, log_softmax).
-WELL_DETERMINED = family(
-    "MOVES TRIANGLES MASKED_FILLS ARITHMETIC neg abs sqrt rsqrt reciprocal exp sigmoid silu relu hardtanh clamp "
-    "leaky_relu maximum minimum threshold_backward amax amin _softmax embedding slice_backward select_backward "
-    "native_dropout_backward"
-)
 SUMS = family("ADDS SUBTRACTS")
 DRAWS = (1, 2, 8)
 LEAST = 2.0**10  # times the smallest normal number

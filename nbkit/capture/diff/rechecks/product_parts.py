@@ -7,13 +7,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from nbkit.capture.diff.rechecks.reduced import FACTORS
 from nbkit.capture.replay.copies import all_tensors
 from nbkit.capture.replay.op_traits import OpTraits
 from nbkit.capture.replay.reference import Call
 from nbkit.numerics.precision import Array
+from nbkit.ops.families import FACTORS, MATRIX_PRODUCTS
 
-PRODUCTS = ("mm", "bmm", "addmm", "baddbmm")
 # A part is worth its copies if the whole product is at least so many times as large.
 SHARE = 2
 
@@ -30,7 +29,7 @@ def factors_of(traits: OpTraits) -> tuple[int, ...]:
 
     What stands before them is added to the product, and has its shape once it is expanded.
     """
-    return FACTORS[traits.packet] if traits.packet in PRODUCTS and not traits.written_names else ()
+    return FACTORS[traits.packet] if traits.packet in MATRIX_PRODUCTS and not traits.written_names else ()
 
 
 def part_of(call: Call, shape: tuple[int, ...], elements: Array) -> Part | None:

@@ -20,20 +20,21 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from nbkit.capture.diff.pair import PRODUCTS, Pair, flat
+from nbkit.capture.diff.pair import Pair, flat
 from nbkit.capture.diff.rechecks.inner_rounding import RESAMPLING, noise_of_positions
 from nbkit.capture.diff.rechecks.running_sums import norms, running_sum
 from nbkit.capture.replay.copies import mapped_call
 from nbkit.capture.replay.reference import Call
 from nbkit.numerics.noise_ratio import Allowance, noise_ratios, running_growth
 from nbkit.numerics.precision import PRECISIONS, Array, Precision
-from nbkit.ops import families
+from nbkit.ops.families import MULTIPLIED
+from nbkit.ops.rounding import RUNNING_SUMS
 
 # Bits of the mantissa after the leading one, and how many more a float32 has.
 FORMATS = {"TF32": 10, "bfloat16": 7}
 FLOAT32_BITS = 23
 # Positions of the factors of each product.
-FACTORS = {**families.FACTORS, **dict.fromkeys(families.CONVOLUTIONS, (0, 1)), "convolution_backward": (0, 1, 2)}
+FACTORS = {**MULTIPLIED, "convolution_backward": (0, 1, 2)}
 DRAWS = 4
 # Of a position in an image: the index, a sum, a product and a difference.
 ROUNDINGS = 4
@@ -41,11 +42,6 @@ ROUNDINGS = 4
 NEAR = 3.0
 # Of so many numbers: good kernels add longer sums in blocks.
 LONGEST = 4096
-# Of these a float32 kernel may make one running sum, in an order that is not known.
-RUNNING = PRODUCTS | families.family(
-    "CONVOLUTIONS convolution_backward native_batch_norm native_batch_norm_backward native_layer_norm_backward "
-    "native_group_norm_backward _cdist_forward"
-)
 # Gradients that these kernels add up in float32.
 IN_FLOAT32 = ("native_batch_norm_backward", "native_group_norm_backward")
 Rounding = Callable[[Tensor, int], Tensor]
@@ -159,7 +155,7 @@ def running(pair: Pair, precision: Precision, threshold: float) -> Reduced | Non
     for simulated in norms(pair.call, pair.position):
         if noise_ratios(pair.actual, flat(simulated), 0.0, precision).max(initial=0.0) <= threshold:
             return Reduced(True, message)
-    if pair.call.traits.packet not in RUNNING:
+    if pair.call.traits.packet not in RUNNING_SUMS:
         return None
     conditioning = pair.call.conditioning(0, precision.eps)[pair.position].reshape(-1).numpy()
     allowed = Allowance(*[running_growth(pair.summed)] * 2)

@@ -14,6 +14,7 @@ from torch import Tensor
 
 from nbkit.capture.replay.op_traits import bound
 from nbkit.capture.replay.reference import Call
+from nbkit.ops.families import VECTOR_NORMS, family
 
 Arguments = dict[str, Any]
 # Longer sums are not followed: each number takes microseconds.
@@ -32,7 +33,7 @@ def norms(call: Call, index: int) -> Iterator[Tensor]:
     """Yields the norm of all numbers of a tensor as float32 running sums of their powers; none for other ops."""
     arguments = bound(call.traits.func, *call.widened())
     values, order = arguments.get("self"), arguments.get("ord", arguments.get("scalar", 2))
-    if call.traits.packet not in NORMS or arguments.get("dim") is not None:
+    if call.traits.packet not in VECTOR_NORMS or arguments.get("dim") is not None:
         return
     values = values[index] if isinstance(values, list | tuple) else values
     if not isinstance(values, Tensor) or values.is_complex() or order not in (1, 2, 3):
@@ -118,11 +119,10 @@ def _summed(sums: Tensor, places: Tensor, rows: Tensor, dtype: torch.dtype) -> T
     return sums
 
 
-NORMS = ("linalg_vector_norm", "_foreach_norm", "norm")
 SUMS: dict[str, Callable[[Arguments, int, torch.dtype], Tensor | None]] = {
     "native_layer_norm_backward": _of_layer_norm,
     "embedding_dense_backward": _of_embedding,
     **dict.fromkeys(("_embedding_bag_backward", "_embedding_bag_dense_backward"), _of_embedding_bag),
-    **dict.fromkeys(("index_put", "index_put_", "_index_put_impl_", "_unsafe_index_put"), _of_index_put),
-    **dict.fromkeys(("index_add", "index_add_"), _of_index_add),
+    **dict.fromkeys(family("index_put _index_put_impl _unsafe_index_put"), _of_index_put),
+    **dict.fromkeys(family("index_add"), _of_index_add),
 }

@@ -7,26 +7,20 @@ from torch import Tensor
 
 from nbkit.capture.replay.op_traits import bound
 from nbkit.capture.replay.reference import Call
+from nbkit.ops.families import PICKS, SORTS
 
-# Which op gives indices along which dimensions; a number counts the last ones, taken as one.
-ALONG_DIM = frozenset("sort topk argsort max min median nanmedian mode kthvalue cummax cummin argmax argmin".split())
+# So many last dimensions, taken as one, are those that the indices of these count.
 POOLS = {
-    "max_pool1d_with_indices": 1,
-    "adaptive_max_pool1d": 1,
-    "max_pool2d_with_indices": 2,
-    "fractional_max_pool2d": 2,
-    "adaptive_max_pool2d": 2,
-    "max_pool3d_with_indices": 3,
-    "fractional_max_pool3d": 3,
-    "adaptive_max_pool3d": 3,
+    f"{pool}_pool{dims}d{ending}": dims
+    for dims in (1, 2, 3)
+    for pool, ending in (("max", "_with_indices"), ("adaptive_max", ""), ("fractional_max", ""))
 }
-DISTINCT = frozenset({"sort", "topk", "argsort"})
 
 
 def ties(call: Call, actual: Tensor, expected: Tensor) -> Tensor | None:
     """Which elements of two index tensors point at equal values of the op's input; None if the op gives no indices."""
     packet = call.traits.packet
-    if packet not in ALONG_DIM and packet not in POOLS:
+    if packet not in PICKS and packet not in POOLS:
         return None
     arguments = bound(call.traits.func, call.args, call.kwargs)
     values = arguments.get("self")
@@ -38,7 +32,7 @@ def ties(call: Call, actual: Tensor, expected: Tensor) -> Tensor | None:
     else:
         values, dim = _along(arguments, values, actual)
         actual, expected = (_with_dim(one, values, dim) for one in (actual, expected))
-    return _point_at_equal(values, actual, expected, dim, packet in DISTINCT)
+    return _point_at_equal(values, actual, expected, dim, packet in SORTS)
 
 
 def _along(arguments: dict[str, Any], values: Tensor, actual: Tensor) -> tuple[Tensor, int]:

@@ -17,11 +17,9 @@ from nbkit.capture.replay.op_traits import COLLECTIVES, MARKERS, OpTraits, bound
 from nbkit.capture.replay.phases import turned
 from nbkit.capture.replay.reference import CPU, Results
 from nbkit.capture.replay.substitutes import SUBSTITUTES
-from nbkit.ops.families import UNFILLED
+from nbkit.ops.families import DRAWS, UNFILLED
 
 Arguments = tuple[Any, Any]
-# Of these the result is drawn whatever the values of the tensors given.
-VALUELESS = ("rand_like", "randn_like", "randint_like")
 
 
 class ShadowMode(BelowMode):
@@ -164,7 +162,8 @@ class ShadowMode(BelowMode):
         depends = [
             tensor for tensor in all_tensors(*actual) if is_shadowed(tensor) and not any(tensor is t for t in tensors)
         ]
-        if depends and traits.packet not in VALUELESS:
+        # Of rand_like the result is drawn whatever the values of the tensor given.
+        if depends and not (traits.packet in DRAWS and traits.packet.endswith("_like")):
             self.shadows.restarts[f"{traits.name} draws by values, so the step's own draw is taken"] += 1
         return None
 

@@ -9,6 +9,8 @@ from torch import Tensor
 from nbkit.capture.operators.stable.bits import is_trusted
 from nbkit.capture.replay.copies import tensors_in
 from nbkit.capture.replay.op_traits import OpTraits, bound
+from nbkit.ops.families import ALONG_DIMS, IMAGES
+from nbkit.ops.names import base_of
 
 Rows = Callable[[Tensor], Tensor]
 MOST_PADDING = 3  # rows
@@ -48,18 +50,11 @@ RULES = {
     "_to_copy": Rule(("self",)),
     "clone": Rule(("self",)),
 }
-# Ops along dimensions that they are given: where dim 0 is not among them, it is that of a batch.
+# Where dim 0 is not among the dimensions that they are given, it is that of a batch.
 ALONG = {
-    **dict.fromkeys(
-        "sum mean prod amax amin max min var std var_mean std_mean logsumexp linalg_vector_norm norm argmax argmin any "
-        "all cumsum cumprod sort topk kthvalue median _softmax _log_softmax glu".split(),
-        ("self",),
-    ),
-    "_softmax_backward_data": ("grad_output", "output"),
-    "_log_softmax_backward_data": ("grad_output", "output"),
+    **dict.fromkeys(ALONG_DIMS, ("self",)),
+    **dict.fromkeys(("_softmax_backward_data", "_log_softmax_backward_data"), ("grad_output", "output")),
 }
-# Ops on images, by the number of dimensions that they have with a batch.
-IMAGES = {"max_pool2d_with_indices": 4, "avg_pool2d": 4, "_adaptive_avg_pool2d": 4, "upsample_nearest2d": 4}
 
 
 class Batch(NamedTuple):
@@ -106,7 +101,7 @@ def _rows(value: Any) -> int:
 
 
 def _rule(traits: OpTraits, named: dict[str, Any], first: Tensor) -> Rule | None:
-    name = traits.packet.removesuffix("_")
+    name = base_of(traits.packet)
     if traits.is_pointwise:
         if any(isinstance(value, list | tuple) and any(True for _ in tensors_in(value)) for value in named.values()):
             return None
@@ -119,7 +114,7 @@ def _rule(traits: OpTraits, named: dict[str, Any], first: Tensor) -> Rule | None
     if name in ALONG:
         return _rule_along(name, named)
     if name in IMAGES:
-        return Rule(("self",)) if named["self"].dim() == IMAGES[name] else None
+        return Rule(("self",)) if named["self"].dim() == len("NCHW") else None
     if len(named.get("normalized_shape") or ()) == first.dim():
         return None
     return RULES.get(name)

@@ -9,15 +9,9 @@ from torch import Tensor
 from nbkit.capture.operators.stable.bits import is_trusted
 from nbkit.capture.replay.copies import mapped_call
 from nbkit.capture.replay.op_traits import OpTraits
+from nbkit.ops.undeclared import STRIDED
 
-# What they return is defined by strides, or they ask for certain ones; kernels of whole layers take them for granted,
-# as torch's own functions give them: scaled_dot_product_attention chooses its kernel by strides.
-BY_STRIDES = frozenset(
-    "as_strided_copy as_strided_scatter as_strided_ set_ mkldnn_rnn_layer mkldnn_rnn_layer_backward "
-    "_cudnn_rnn _cudnn_rnn_backward miopen_rnn miopen_rnn_backward _weight_norm_interface "
-    "_weight_norm_interface_backward native_group_norm native_group_norm_backward native_layer_norm_backward "
-    "native_batch_norm_backward".split()
-)
+# scaled_dot_product_attention chooses its kernel by strides.
 OF_ATTENTION = ("_scaled_dot_product_", "_flash_attention_", "_efficient_attention_", "_cudnn_attention_")
 TAGS = ("needs_exact_strides", "needs_contiguous_strides", "needs_fixed_stride_order")
 CHANNELS_LAST = {4: torch.channels_last, 5: torch.channels_last_3d}
@@ -43,7 +37,7 @@ def with_other_strides(traits: OpTraits, args: Any, kwargs: Any) -> tuple[Any, A
 
 @cache
 def _is_by_strides(func: Any) -> bool:
-    is_named = func._opname in BY_STRIDES or func._opname.startswith(OF_ATTENTION)
+    is_named = func._opname in STRIDED or func._opname.startswith(OF_ATTENTION)
     return is_named or any(getattr(torch.Tag, tag, None) in func.tags for tag in TAGS)
 
 

@@ -15,19 +15,19 @@ from nbkit.capture.diff.random_ops import draws
 from nbkit.capture.operators.copies import is_plain
 from nbkit.capture.operators.intercept import Intercepted, Interceptor
 from nbkit.capture.operators.stable.again import CHECKS, DIFFERS, SAME, Again
-from nbkit.capture.operators.stable.documented import documented
 from nbkit.capture.operators.stable.thread_counts import ThreadCounts
 from nbkit.capture.recorder.observer import Frames, Meta
 from nbkit.capture.recorder.recorder import Recorder
 from nbkit.capture.replay.copies import tensors_in
 from nbkit.capture.replay.isolated import isolated
 from nbkit.capture.replay.muted_warnings import MutedWarnings
-from nbkit.capture.replay.op_traits import written_tensors
+from nbkit.capture.replay.op_traits import OpTraits, written_tensors
 from nbkit.capture.replay.overlap import overlap
 from nbkit.capture.scope.filters import CallFilters, with_filters
 from nbkit.errors import OptionError, nearest
 from nbkit.findings.finding import line_texts, with_findings
 from nbkit.findings.operators import stability_findings
+from nbkit.ops.undeclared import NONDETERMINISTIC, NONDETERMINISTIC_ON_CUDA
 from nbkit.patterns import Patterns, split_patterns
 from nbkit.schema import STABILITY
 from nbkit.trace.checks import checked_count
@@ -39,6 +39,7 @@ TEXTS = ("beyond_rounding", "documented", "message")
 RERUNS, ALIKE = 2, 2
 NO_CHECKS: frozenset[str] = frozenset()
 OTHER_BITS = "sparse and quantized tensors"
+TAG = getattr(torch.Tag, "nondeterministic_bitwise", None)
 
 
 @with_filters
@@ -194,3 +195,13 @@ def _row(again: Again, known: str | None) -> dict[str, Any]:
         "documented": known,
         "message": "; ".join([*again.messages, *([known] if known else [])]) or None,
     }
+
+
+def documented(traits: OpTraits, tensors: list[Tensor]) -> str | None:
+    """Returns what torch documents of an op that may give other bits each time; None if nothing."""
+    if traits.packet in NONDETERMINISTIC:
+        return "torch documents it as nondeterministic"
+    is_tagged = TAG is not None and TAG in traits.func.tags
+    if (traits.packet in NONDETERMINISTIC_ON_CUDA or is_tagged) and any(not one.is_cpu for one in tensors):
+        return "torch documents it as nondeterministic on CUDA"
+    return None

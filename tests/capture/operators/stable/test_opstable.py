@@ -9,7 +9,7 @@ from torch import nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
 import nbkit
-from nbkit.capture.operators.stable.documented import documented
+from nbkit.capture.operators.stable.opstable import documented
 from nbkit.capture.replay.op_traits import traits_of
 from tests.capture.identical import each_step, left_by
 from tests.capture.models import MODELS, train_step

@@ -6,13 +6,13 @@ import numpy as np
 
 from nbkit.analysis.align.kinds.case import FEWEST, Case, Floats, floats, head_rows, is_close
 from nbkit.analysis.align.region import Kind
-from nbkit.ops.kinds import op_kind
+from nbkit.ops.kinds import ROOTS, op_kind
 
 # Columns of a product that are tried.
 COLUMNS = 512
 NAME = "norm_place"
 EPSILON = 1e-6
-NORMS = ("layer_norm", "rms_norm", "rsqrt", "sqrt")
+NORMS = ROOTS - {"power"} | {"layer_norm", "rms_norm"}
 Formula = tuple[str, str, str, Floats]  # words, the same without norms, gain and bias of the norm, value
 
 

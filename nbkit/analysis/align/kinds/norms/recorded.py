@@ -7,10 +7,9 @@ import numpy as np
 
 from nbkit.analysis.align.kinds.case import Case, Floats
 from nbkit.analysis.align.region import Piece
-from nbkit.ops.kinds import op_kind
+from nbkit.ops.kinds import ROOTS, op_kind
 
 NAMES = ("eps", "epsilon", "variance_epsilon")
-ROOTS = ("sqrt", "rsqrt", "power")
 # What is added before a root, and where no root is seen.
 LARGEST, USUAL = 1.0, 1e-2
 
