@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from nbkit.graphs.module_paths import Held, ModulePaths
 from nbkit.graphs.rows import GraphRows
+from nbkit.graphs.values import Value
 from nbkit.readers.element_sizes import sizes
 from nbkit.readers.onnx import metadata as exporter
 from nbkit.readers.onnx.types import attribute_value, constant_columns, tensor_columns, type_columns
@@ -42,25 +43,13 @@ class Reading:
         return name
 
 
-@dataclass
-class _Value:
-    """Holds a value of a graph: which node makes it on which port, and what is known of it."""
-
-    node_id: int | None
-    port: int | None
-    kind: str
-    columns: dict[str, Any]
-    reads: int = 0
-    writes: int = 0
-
-
 class GraphReader:
     """Reads one graph; `outer` finds what a graph inside another one uses of that one."""
 
     def __init__(self, reading: Reading, graph: str, outer: GraphReader | None = None) -> None:
         self.reading, self.rows, self.outer = reading, reading.rows, outer
         self.graph = reading.graph_name(graph)
-        self.values: dict[str, _Value] = {}
+        self.values: dict[str, Value] = {}
         self.types: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {}
         self.captured: dict[str, None] = {}  # names of values of the graph around, in order of first use
         self.inner: list[tuple[NodeProto, int, str, GraphProto]] = []  # graphs in the attributes of nodes
@@ -69,14 +58,13 @@ class GraphReader:
         """Reads all nodes and edges of a graph."""
         for value in (*graph.value_info, *graph.input, *graph.output):
             self.types[value.name] = type_columns(value.type)
-        kinds = {value.name: exporter.metadata(value).get(exporter.INPUT_KIND) for value in graph.value_info}
-        weights = exporter.linear_weights(graph.node, self.reading.signature)
+        origins = exporter.origins_of(graph, self.reading.is_torch, self.reading.signature)
         held = {tensor.name for tensor in graph.initializer} | {item.values.name for item in graph.sparse_initializer}
         for value in graph.input:
             if value.name not in held:  # of old files all initializers are inputs, too
                 self._entry("input", value.name)
         for tensor in (*graph.initializer, *(item.values for item in graph.sparse_initializer)):
-            self._initializer(tensor, kinds.get(tensor.name), weights.get(tensor.name))
+            self._initializer(tensor, origins)
         for item in graph.sparse_initializer:
             self.values[item.values.name].columns["shape"] = list(item.dims)
         self._nodes(list(graph.node), [value.name for value in graph.output])
@@ -100,35 +88,24 @@ class GraphReader:
             if self.values[name].kind == "temporary":
                 self.values[name].kind = "output"
         self._inner_graphs()
-        for name, value in self.values.items():
-            size = sizes(value.columns.get("dtype"), value.columns.get("shape"))
-            counts: dict[str, Any] = {"reads": value.reads, "writes": value.writes, **size}
-            self.rows.tensor(self.graph, name, value.kind, node_id=value.node_id, **value.columns, **counts)
+        for value in self.values.values():
+            value.write(self.rows, self.graph, **sizes(value.columns.get("dtype"), value.columns.get("shape")))
 
     def _entry(self, kind: str, name: str, **more: Any) -> None:
         columns, attributes = self.types.get(name, ({}, {}))
         node_id = self.rows.node(self.graph, kind, name, attributes={**attributes, **more}, **columns)
-        self.values[name] = _Value(node_id, 0, kind, columns)
+        self.values[name] = Value(name, kind, columns).given_by(node_id)
 
-    def _initializer(self, tensor: TensorProto, exported_as: str | None, weight_of: str | None) -> None:
-        """Adds a tensor: a parameter if the exporter says so; else if it holds several numbers with a point."""
+    def _initializer(self, tensor: TensorProto, origins: exporter.Origins) -> None:
         columns = tensor_columns(tensor)
         size = sizes(**columns)
-        is_number = str(columns["dtype"]).startswith(("float", "bfloat", "double"))
-        kind = exporter.KINDS.get(exported_as or "")
-        if kind is None and weight_of is not None:
-            kind = "parameter"
-        if kind is None:
-            is_unlisted = self.reading.signature and not exported_as
-            kind = "parameter" if is_number and not is_unlisted and (size["numel"] or 0) > 1 else "constant"
-        path = weight_of or tensor.name
-        module = path.rpartition(".")[0] if kind != "constant" and ("." in path or self.reading.signature) else None
+        kind, path, module = origins.initializer(tensor.name, columns["dtype"], size["numel"])
         attributes: dict[str, Any] = {"initializer": tensor.name} if path != tensor.name else {}
         external = {entry.key: entry.value for entry in tensor.external_data}
         if external:
             attributes["external_data"] = external
         node_id = self.rows.node(self.graph, kind, path, module=module, attributes=attributes, **columns)
-        self.values[tensor.name] = _Value(node_id, 0, kind, columns)
+        self.values[tensor.name] = Value(tensor.name, kind, columns).given_by(node_id)
         if module is not None and size["numel"] is not None and size["size_bytes"] is not None:
             self.reading.modules.holds(Held(path, path, size["numel"], size["size_bytes"], kind == "buffer"))
 
@@ -144,15 +121,15 @@ class GraphReader:
             attributes["torch_op"] = scope.torch_op
         if more := {key: text for key, text in metadata.items() if key not in exporter.OURS}:
             attributes["metadata"] = more
-        is_constant = node.op_type == "Constant" and node.domain in DEFAULT_DOMAINS
-        kind = "constant" if is_constant else "op"
-        if is_constant and not columns:
+        holds_value = is_constant(node)
+        kind = "constant" if holds_value else "op"
+        if holds_value and not columns:
             columns = constant_columns(attributes)
         node_id = self.rows.node(
             self.graph,
             kind,
             node.name or (node.output[0] if node.output else f"{node.op_type}_{number}"),
-            op=None if is_constant else op_name(node),
+            op=None if holds_value else op_name(node),
             module=scope.module,
             source=exporter.source_of(metadata.get(exporter.STACK, "")),
             attributes=attributes,
@@ -160,9 +137,9 @@ class GraphReader:
         )
         for port, name in enumerate(node.output):
             if name:
-                of_output = self.types.get(name, ({}, {}))[0] if port or not is_constant else columns
-                value_kind = "constant" if is_constant else "temporary"
-                self.values[name] = _Value(node_id, port, value_kind, of_output, writes=1)
+                of_output = self.types.get(name, ({}, {}))[0] if port or not holds_value else columns
+                value_kind = "constant" if holds_value else "temporary"
+                self.values[name] = Value(name, value_kind, of_output).written_by(node_id, port)
         return node_id
 
     def _attributes(self, node: NodeProto) -> dict[str, Any]:
@@ -198,20 +175,19 @@ class GraphReader:
         value = self.values.get(name)
         if value is None:
             value = self.values[name] = self._from_outside(name)
-        value.reads += 1
-        self.rows.edge(value.node_id, node_id, name, src_port=value.port, dst_port=port, slot=slot, **value.columns)
+        value.read_by(self.rows, node_id, port, slot)
 
-    def _from_outside(self, name: str) -> _Value:
+    def _from_outside(self, name: str) -> Value:
         """Makes a value of the graph around an input; one that no graph makes comes from nowhere."""
         outside_value = self.outer.find(name) if self.outer is not None else None
         if outside_value is None:
-            return _Value(None, None, "input", self.types.get(name, ({}, {}))[0])
+            return Value(name, "input", self.types.get(name, ({}, {}))[0])
         self.captured[name] = None
         columns = self.types.get(name, ({}, {}))[0] or outside_value.columns
         node_id = self.rows.node(self.graph, "input", name, attributes={"captured": True}, **columns)
-        return _Value(node_id, 0, "input", columns)
+        return Value(name, "input", columns).given_by(node_id)
 
-    def find(self, name: str) -> _Value | None:
+    def find(self, name: str) -> Value | None:
         """Returns a value of this graph or of those around it."""
         return self.values.get(name) or (self.outer.find(name) if self.outer is not None else None)
 
@@ -223,6 +199,11 @@ def inner_graphs(node: NodeProto) -> Iterator[tuple[str, GraphProto]]:
             yield attribute.name, attribute.g
         for number, graph in enumerate(attribute.graphs):
             yield f"{attribute.name} {number}", graph
+
+
+def is_constant(node: NodeProto) -> bool:
+    """Returns whether a node holds a value instead of computing one."""
+    return node.op_type == "Constant" and node.domain in DEFAULT_DOMAINS
 
 
 def op_name(node: NodeProto) -> str:

@@ -1,12 +1,18 @@
 """Reads what torch.onnx.export leaves in a file about the model: modules, classes, source lines, parameters."""
 
+from __future__ import annotations
+
 import ast
 import re
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from functools import cache
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from nbkit.readers.chrome.names import user_line
+
+if TYPE_CHECKING:
+    from onnx import GraphProto
 
 SCOPES, CLASSES = "pkg.torch.onnx.name_scopes", "pkg.torch.onnx.class_hierarchy"
 STACK, FX_NODE = "pkg.torch.onnx.stack_trace", "pkg.torch.onnx.fx_node"
@@ -32,6 +38,38 @@ class Scope(NamedTuple):
     @property
     def module(self) -> str | None:
         return self.modules[-1][0] if self.modules else None
+
+
+@dataclass(frozen=True)
+class Origins:
+    """Holds what the exporter left in a graph: where its initializers and nodes come from in the module."""
+
+    is_torch: bool = False
+    signature: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    kinds: Mapping[str, str | None] = field(default_factory=dict)  # of initializers, as the exporter writes them
+    weights: Mapping[str, str] = field(default_factory=dict)  # paths of parameters by initializers of other names
+    metadata: Mapping[str, dict[str, str]] = field(default_factory=dict)  # of nodes, by their outputs
+
+    def initializer(self, name: str, dtype: str | None, numel: int | None) -> tuple[str, str, str | None]:
+        """Returns kind, path and module of an initializer.
+
+        It is a parameter if the exporter says so; else if it holds several numbers with a point.
+        """
+        kind, path = KINDS.get(self.kinds.get(name) or ""), self.weights.get(name) or name
+        if kind is None and name in self.weights:
+            kind = "parameter"
+        if kind is None:
+            is_number = str(dtype).startswith(("float", "bfloat"))
+            is_unlisted = bool(self.signature) and not self.kinds.get(name)
+            kind = "parameter" if is_number and not is_unlisted and (numel or 0) > 1 else "constant"
+        is_in_module = kind != "constant" and ("." in path or bool(self.signature))
+        return kind, path, path.rpartition(".")[0] if is_in_module else None
+
+
+def origins_of(graph: GraphProto, is_torch: bool, signature: Mapping[str, tuple[str, str]]) -> Origins:
+    """Returns what the exporter left in a graph of a model with this signature."""
+    kinds = {value.name: metadata(value).get(INPUT_KIND) for value in graph.value_info}
+    return Origins(is_torch, signature, kinds, linear_weights(graph.node, signature))
 
 
 def metadata(of: Any) -> dict[str, str]:

@@ -80,27 +80,28 @@ def constant_columns(attributes: dict[str, Any]) -> dict[str, Any]:
 
 def attribute_value(attribute: AttributeProto) -> Any:
     """Returns the value of an attribute as JSON data; nothing of a graph, which is a further graph."""
-    from onnx import AttributeProto
+    from onnx import helper
 
-    kind = AttributeProto.AttributeType.Name(attribute.type)
     if attribute.ref_attr_name:
         return {"attribute of the function": attribute.ref_attr_name}
-    if kind in ("FLOAT", "INT"):
-        return attribute.f if kind == "FLOAT" else attribute.i
-    if kind == "STRING":
-        return _text(attribute.s)
-    if kind in ("FLOATS", "INTS"):
-        return _some(list(attribute.floats if kind == "FLOATS" else attribute.ints))
-    if kind == "STRINGS":
-        return _some([_text(item) for item in attribute.strings])
-    if kind in ("TENSOR", "TENSORS"):
-        tensors = [_tensor(item) for item in ([attribute.t] if kind == "TENSOR" else attribute.tensors)]
-        return tensors[0] if kind == "TENSOR" else tensors
-    return kind.lower()
+    try:
+        value = helper.get_attribute_value(attribute)
+    except ValueError:  # it has no type
+        value = None
+    several = isinstance(value, list)
+    plain = [_plain(item) for item in (value if several else [value])]
+    if None in plain:
+        return attribute.AttributeType.Name(attribute.type).lower()
+    return _some(plain) if several else plain[0]
 
 
-def _text(data: bytes) -> str:
-    return data.decode("utf-8", errors="replace")
+def _plain(value: Any) -> Any:
+    """Returns JSON data of a number, a text or a tensor; null of anything else."""
+    if isinstance(value, bytes):
+        return value.decode("utf-8", errors="replace")
+    if hasattr(value, "data_type"):
+        return _tensor(value)
+    return value if isinstance(value, int | float) else None
 
 
 def _some(items: list[Any]) -> list[Any] | dict[str, Any]:

@@ -1,11 +1,11 @@
 """Turns a block of a program into rows: a node per state variable, outside input and operation, an edge per reading."""
 
 import re
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from nbkit.graphs.rows import GraphRows
+from nbkit.graphs.values import Value
 from nbkit.readers.element_sizes import sizes
 from nbkit.readers.paddle.phases import inserted, phase
 from nbkit.readers.paddle.records import (
@@ -42,11 +42,7 @@ class BlockGraph:
         self._block = block
         self._prefix = prefix
         self._scope = _scope(program, block)
-        self._writers = Writers()
-        self._reads: Counter[str] = Counter()
-        self._writes: Counter[str] = Counter()
-        self._makers: dict[str, int] = {}
-        self._kinds: dict[str, str] = {}
+        self._values: dict[str, Value] = {}
 
     def add(self) -> None:
         """Adds nodes, edges and tensors."""
@@ -59,8 +55,14 @@ class BlockGraph:
             self._outside_node(name)
         for index, operation in enumerate(operations):
             self.nodes[index] = self._operation(operation)
-        for name in dict.fromkeys([*self._block.variables, *self._makers]):
+        for name in dict.fromkeys([*self._block.variables, *self._values]):
             self._tensor(name)
+
+    def _value(self, name: str) -> Value:
+        """Returns the tensor of that name, with the type that a block declares."""
+        if name not in self._values:
+            self._values[name] = Value(name, columns=_type(self._scope.get(name)))
+        return self._values[name]
 
     def _outside_node(self, name: str) -> None:
         """Adds the node of a state variable, or of a tensor that the block reads and nothing in it has made."""
@@ -82,9 +84,7 @@ class BlockGraph:
             line=variable.line if variable and own else None,
             **_type(variable),
         )
-        self._writers.wrote(name, node, 0)
-        self._makers[name] = node
-        self._kinds[name] = kind
+        self._value(name).given_by(node).kind = kind
 
     def _named(self, index: int) -> str:
         """Returns the graph of the block with this index."""
@@ -119,21 +119,16 @@ class BlockGraph:
 
     def _read(self, operation: Operation, node: int, kind: str) -> None:
         for port, slot, name in reads(operation):
-            src, src_port = self._writers.last(name)
-            self._rows.edge(
-                src, node, name, dst_port=port, src_port=src_port, slot=slot, **_type(self._scope.get(name))
-            )
-            self._reads[name] += 1
-            if kind == "output":
-                self._kinds.setdefault(name, "output")
+            value = self._value(name)
+            value.read_by(self._rows, node, port, slot)
+            if kind == "output" and value.kind == "temporary":
+                value.kind = kind
 
     def _wrote(self, operation: Operation, node: int, kind: str) -> None:
         for port, name in writes(operation):
-            self._writers.wrote(name, node, port)
-            self._writes[name] += 1
-            self._makers.setdefault(name, node)
-            if kind in ("input", "parameter", "buffer", "constant"):
-                self._kinds.setdefault(name, kind)
+            value = self._value(name).written_by(node, port)
+            if kind in ("input", "parameter", "buffer", "constant") and value.kind == "temporary":
+                value.kind = kind
 
     def _attributes(self, operation: Operation) -> dict[str, Any]:
         """Returns the attributes, with slots and damage; one of their names is told apart by a bracket."""
@@ -162,20 +157,10 @@ class BlockGraph:
         variable = self._block.variables.get(name)
         if variable is None and name in self._scope:
             return
-        shape = variable.shape if variable else None
-        dtype = variable.dtype if variable else None
-        self._rows.tensor(
-            self.graph,
-            name,
-            self._kinds.get(name, "temporary"),
-            shape=_sizes(shape),
-            dtype=dtype,
-            node_id=self._makers.get(name),
-            **sizes(dtype, shape),
-            reads=self._reads[name],
-            writes=self._writes[name],
-            attributes=_facts(variable),
-        )
+        value = self._value(name)
+        value.attributes = _facts(variable)
+        size = sizes(variable.dtype, variable.shape) if variable else {}
+        value.write(self._rows, self.graph, **size)
 
 
 def _device(operation: Operation) -> str | None:
@@ -271,17 +256,3 @@ def from_outside(block: Block) -> list[str]:
         names |= {name: None for _, _, name in reads(operation) if name not in written}
         written.update(name for _, name in writes(operation))
     return list(names)
-
-
-class Writers:
-    """Keeps the last writer of each name so far, as node and port."""
-
-    def __init__(self) -> None:
-        self._last: dict[str, tuple[int, int]] = {}
-
-    def wrote(self, name: str, node: int, port: int) -> None:
-        self._last[name] = (node, port)
-
-    def last(self, name: str) -> tuple[int | None, int | None]:
-        """Returns node and port that wrote the name last; None for both if none did."""
-        return self._last.get(name, (None, None))

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
+from math import prod
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from nbkit.readers.onnx import metadata as exporter
-from nbkit.readers.onnx.graph import DEFAULT_DOMAINS, inner_graphs, op_name
+from nbkit.readers.onnx.graph import inner_graphs, is_constant, op_name
+from nbkit.readers.onnx.metadata import Origins
 from nbkit.readers.onnx.run.parse import array_of
 from nbkit.readers.onnx.run.program import Program, reads
 from nbkit.readers.onnx.types import attribute_value, dtype_name
@@ -20,28 +22,12 @@ if TYPE_CHECKING:
     from onnx import ModelProto, NodeProto
 
 
-@dataclass
-class Origins:
-    """Holds what the exporter left in a model: where parameters and nodes come from in the module."""
-
-    is_torch: bool = False
-    signature: Mapping[str, tuple[str, str]] = field(default_factory=dict)
-    kinds: Mapping[str, str | None] = field(default_factory=dict)  # of initializers, as the exporter writes them
-    weights: Mapping[str, str] = field(default_factory=dict)  # paths of parameters by initializers of other names
-    metadata: Mapping[str, dict[str, str]] = field(default_factory=dict)  # of nodes, by their outputs
-
-
 def origins_of(model: ModelProto) -> Origins:
     """Returns what the exporter left in a model."""
     graph = model.graph
+    found = {name: kept for node in graph.node if (kept := exporter.metadata(node)) for name in node.output}
     signature = exporter.signature_of(exporter.metadata(graph))
-    return Origins(
-        model.producer_name == "pytorch",
-        signature,
-        {value.name: exporter.metadata(value).get(exporter.INPUT_KIND) for value in graph.value_info},
-        exporter.linear_weights(graph.node, signature),
-        {name: found for node in graph.node if (found := exporter.metadata(node)) for name in node.output},
-    )
+    return replace(exporter.origins_of(graph, model.producer_name == "pytorch", signature), metadata=found)
 
 
 @dataclass(frozen=True)
@@ -76,26 +62,12 @@ class InitializerNames:
         self._taken = set(program.initializers)
 
     def result(self, name: str, leaf: Leaf) -> Result:
-        """Returns the result: a parameter if the exporter says so, else if it has several floating-point numbers."""
-        origins = self.origins
-        kind, path = exporter.KINDS.get(origins.kinds.get(name) or ""), origins.weights.get(name, name)
-        if kind is None and name in origins.weights:
-            kind = "parameter"
-        if kind is None:
-            is_number = leaf.dtype.startswith(("float", "bfloat"))
-            is_unlisted = bool(origins.signature) and not origins.kinds.get(name)
-            kind = "parameter" if is_number and not is_unlisted and np.prod(leaf.shape) > 1 else "constant"
-        is_in_module = kind != "constant" and ("." in path or bool(origins.signature))
-        module = path.rpartition(".")[0] if is_in_module else None
+        """Returns the result."""
+        kind, path, module = self.origins.initializer(name, leaf.dtype, prod(leaf.shape))
         if path != name and path in self._taken:
             path = name  # another one holds this parameter as well: tied weights, or one of them transposed
         self._taken.add(path)
         return Result(0, kind, path, leaf.dtype, leaf.shape, module=module)
-
-
-def is_constant(node: NodeProto) -> bool:
-    """Returns whether a node holds a value instead of computing one."""
-    return node.op_type == "Constant" and node.domain in DEFAULT_DOMAINS
 
 
 def node_result(node: NodeProto, output: str, call: int | None, sources: Mapping[str, int], origins: Origins) -> Result:

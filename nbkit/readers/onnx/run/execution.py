@@ -6,7 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from nbkit.errors import OptionError
-from nbkit.readers.onnx.run.describe import InitializerNames, Origins, is_constant, leaf_of, node_result, origins_of
+from nbkit.readers.onnx.graph import is_constant
+from nbkit.readers.onnx.metadata import Origins
+from nbkit.readers.onnx.run.describe import InitializerNames, leaf_of, node_result, origins_of
 from nbkit.readers.onnx.run.detached import Detached
 from nbkit.readers.onnx.run.engine import Engine
 from nbkit.readers.onnx.run.inputs import paired

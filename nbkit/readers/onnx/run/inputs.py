@@ -12,7 +12,7 @@ from nbkit.errors import OptionError
 from nbkit.readers.onnx.run.engine import HELD
 from nbkit.readers.onnx.run.parse import model_of, program_of
 from nbkit.readers.onnx.run.program import Program
-from nbkit.readers.onnx.types import dtype_name
+from nbkit.readers.onnx.types import dtype_name, type_columns
 from nbkit.trace.executions.execution import Array
 
 if TYPE_CHECKING:
@@ -104,10 +104,9 @@ def _is_safe(value: Array, dtype: str) -> bool:
 
 
 def _fits(declared: ValueInfoProto, shape: tuple[int, ...]) -> bool:
-    tensor = declared.type.tensor_type
-    if not tensor.HasField("shape"):
+    sizes = type_columns(declared.type)[0].get("shape")
+    if sizes is None:
         return True
-    sizes = [dim.dim_value if dim.HasField("dim_value") else None for dim in tensor.shape.dim]
     return len(sizes) == len(shape) and all(size in (None, own) for size, own in zip(sizes, shape, strict=True))
 
 

@@ -10,8 +10,8 @@ from tempfile import TemporaryDirectory
 import numpy as np
 
 from nbkit.errors import OptionError, nearest
+from nbkit.readers.onnx.metadata import Origins
 from nbkit.readers.onnx.reader import parsed_file
-from nbkit.readers.onnx.run.describe import Origins
 from nbkit.readers.onnx.run.parse import program_of
 from nbkit.readers.onnx.run.program import Program, built
 from nbkit.readers.onnx.run.session import lend, plain_options, runtime, started
