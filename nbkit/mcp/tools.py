@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from nbkit.mcp import answers
+from nbkit.readers.registry import KINDS
 from nbkit.schema.findings import SEVERITIES
 
 INSTRUCTIONS = """\
@@ -56,11 +57,10 @@ def _limit(default: int, least: int = 1) -> dict[str, Any]:
 
 LOAD = Tool(
     "load",
-    """\
-Opens a trace: a folder that Trace.save() of nbkit wrote, a Chrome trace of torch.profiler, a memory snapshot of
-torch.cuda, a OneFlow log, a Paddle program or an ONNX model. Returns JSON: how it was made, its frames with their
-columns and numbers of rows, the op_ids for which script works, and the brief. For a path that is a plain folder it
-names the traces there are.""",
+    f"""\
+Opens a trace: a folder that Trace.save() of nbkit wrote, {KINDS}.
+Returns JSON: how it was made, its frames with their columns and numbers of rows, the op_ids for which script works, and
+the brief. For a path that is a plain folder it names the traces there are.""",
     {"path": PATH},
     ("path",),
     answers.load_answer,

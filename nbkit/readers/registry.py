@@ -1,69 +1,60 @@
-"""Tells what kind of file a path is from its content."""
+"""READERS lists the formats; the content of a file tells which of them it is."""
 
 import gzip
-import re
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 
-from nbkit.readers.chrome.reader import read_chrome_trace
-from nbkit.readers.oneflow import reader as oneflow
-from nbkit.readers.onnx import reader as onnx
-from nbkit.readers.paddle import reader as paddle
-from nbkit.readers.snapshot import reader as snapshot
+from nbkit.readers.chrome.reader import CHROME, read_chrome_trace
+from nbkit.readers.oneflow.reader import ONEFLOW
+from nbkit.readers.onnx.reader import ONNX
+from nbkit.readers.paddle.reader import PADDLE
+from nbkit.readers.reader import Head, Reader, one_of
+from nbkit.readers.snapshot.reader import SNAPSHOT
 from nbkit.readers.text_file import GZIP, text_lines
 from nbkit.trace.trace import Trace
 
-Reader = Callable[[Path], Trace]
-# A list of anything but numbers and words, as a line may begin with "[1,0]<stdout>:" or "[rank0]:".
-JSON = re.compile(r'\s*(?:\{\s*["}]|\[\s*(?:["{\[\]]|\Z))')
-# Texts of other frameworks; those that say what they are in one place come first.
-TEXTS: tuple[tuple[Callable[[str], bool], Reader], ...] = (
-    (oneflow.looks_like, oneflow.read_oneflow_log),
-    (paddle.looks_like, paddle.read_paddle_program),
-)
+# A new format joins by its own folder and one entry here; those that say what they are in one place come first.
+READERS = (CHROME, SNAPSHOT, ONEFLOW, PADDLE, ONNX)
+KINDS = one_of(READERS)
 # A log may begin with much other output. So many lines are looked at, so many at once.
 LINES, WINDOW = 20_000, 500
+HEAD_BYTES = 16
 
 
-def reader_of(path: Path) -> Reader:
-    """Returns what reads the file: one of no known kind is for the reader of Chrome traces to refuse.
+def read(path: Path) -> Trace:
+    """Returns the trace of a file of any of the formats. Raises TraceError if it is absent, damaged or of none."""
+    reader = reader_of(path)
+    # One of no known kind is for the reader of Chrome traces to refuse.
+    return read_chrome_trace(path, one_of(READERS[1:])) if reader is None else reader.read(path)
 
-    Raises TraceError if it cannot be read at all.
-    """
-    # A file of such a name that does not begin so is damaged, which the reader says.
-    if snapshot.looks_like(_unpacked_head(path), path.name):
-        return snapshot.read_memory_snapshot
-    if onnx.looks_like(_head(path)) or path.suffix == ".onnx":
-        return onnx.read_onnx_model
+
+def reader_of(path: Path) -> Reader | None:
+    """Returns what reads the file; None if it is of no known kind. Raises TraceError if it cannot be read at all."""
+    head = _head(path)
+    for reader in READERS:
+        if reader.of_bytes(head):
+            return reader
     for number, text in enumerate(_windows(path)):
-        if number == 0 and JSON.match(text):
-            return read_chrome_trace
-        for looks_like, reader in TEXTS:
-            if looks_like(text):
+        for reader in READERS:
+            if (number == 0 and reader.of_beginning(text)) or reader.of_text(text):
                 return reader
-    return read_chrome_trace
+    return None
 
 
-def _head(path: Path) -> bytes:
-    """Returns the first bytes of a file; none if it cannot be read, which whoever reads it as text reports."""
+def _head(path: Path) -> Head:
+    """Returns what a file begins with; nothing if it cannot be read, which whoever reads it as text reports."""
+    raw = unpacked = b""
     try:
         with path.open("rb") as file:
-            return file.read(16)
-    except OSError:
-        return b""
-
-
-def _unpacked_head(path: Path) -> bytes:
-    head = _head(path)
-    if not head.startswith(GZIP):
-        return head
-    try:
-        with gzip.open(path) as file:
-            return file.read(16)
+            raw = unpacked = file.read(HEAD_BYTES)
+        if raw.startswith(GZIP):
+            with gzip.open(path) as packed:
+                unpacked = packed.read(HEAD_BYTES)
     except (OSError, EOFError, zlib.error):
-        return b""
+        unpacked = b""
+    return Head(raw, unpacked, path.name)
 
 
 def _windows(path: Path) -> Iterator[str]:

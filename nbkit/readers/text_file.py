@@ -40,7 +40,7 @@ def text_pieces(path: Path) -> Iterator[str]:
     except (gzip.BadGzipFile, zlib.error) as error:
         raise TraceError(f"{path} has damaged gzip data ({error}); copy it again, or export it again.") from error
     except OSError as error:
-        raise _cannot_read(path, error) from error
+        raise cannot_read(path, error) from error
 
 
 def text_lines(path: Path) -> "TextLines":
@@ -99,7 +99,7 @@ class TextLines:
         except (gzip.BadGzipFile, zlib.error) as error:
             self.damage = f"its gzip data are damaged: {error}"
         except OSError as error:
-            raise _cannot_read(self.path, error) from error
+            raise cannot_read(self.path, error) from error
         yield self._decoder.decode(b"", final=True)
 
 
@@ -158,6 +158,7 @@ def _pieces(path: Path) -> Iterator[bytes]:
                 yield piece
 
 
-def _cannot_read(path: Path, error: OSError) -> TraceError:
+def cannot_read(path: Path, error: OSError) -> TraceError:
+    """Returns the error that a file cannot be read, and why."""
     reason = (error.strerror or str(error)).lower()
     return TraceError(f"Cannot read {path}: {reason}; give a file that you may read.")

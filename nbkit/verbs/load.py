@@ -14,7 +14,7 @@ import pandas as pd
 from nbkit import units
 from nbkit.analysis.structure.recognise import recognise
 from nbkit.errors import OptionError, TraceError, nearest
-from nbkit.readers.registry import reader_of
+from nbkit.readers.registry import KINDS, read
 from nbkit.schema import TEXT
 from nbkit.trace.atomic_write import writing
 from nbkit.trace.calls.layout import HEAD
@@ -35,7 +35,6 @@ from nbkit.views.statements.memory import memory_sections, memory_statements
 from nbkit.views.static_html.view import View
 from nbkit.views.summary.names import shown
 
-KINDS = "a Chrome trace, a memory snapshot, a OneFlow nn.Graph log, a Paddle program or an ONNX model"
 MOST_HOLDERS = 10
 
 
@@ -64,7 +63,7 @@ def load(path: str | PathLike[str]) -> Trace:
 
 
 def _read(path: Path) -> Trace:
-    trace = reader_of(path)(path)
+    trace = read(path)
     return Trace(recognise(trace.frames), trace.meta) if "nodes" in trace.frames else trace
 
 

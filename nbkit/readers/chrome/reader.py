@@ -1,6 +1,7 @@
 """Reads Chrome traces, as torch.profiler and nbkit write them, as a Trace."""
 
 import json
+import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
@@ -12,6 +13,7 @@ from nbkit.readers import named_kinds
 from nbkit.readers.chrome.events import ChromeEvents
 from nbkit.readers.chrome.json_stream import JsonError, JsonStream
 from nbkit.readers.chrome.saved_events import SavedEvents
+from nbkit.readers.reader import Reader
 from nbkit.readers.text_file import text_pieces
 from nbkit.timeline import timeline
 from nbkit.trace.trace import Trace
@@ -21,18 +23,25 @@ EXPECTED = "expected a Chrome trace that torch.profiler (export_chrome_trace, te
 # Floats stay the text that the file has, so that times are exact to the nanosecond.
 EXACT = json.JSONDecoder(strict=False, parse_float=str)
 PLAIN = json.JSONDecoder(strict=False)
+# A list of anything but numbers and words, as a line may begin with "[1,0]<stdout>:" or "[rank0]:".
+BEGINNING = re.compile(r'\s*(?:\{\s*["}]|\[\s*(?:["{\[\]]|\Z))')
 
 
-def read_chrome_trace(path: str | Path) -> Trace:
+def looks_like(text: str) -> bool:
+    """Returns whether a file that begins with this text is JSON."""
+    return BEGINNING.match(text) is not None
+
+
+def read_chrome_trace(path: str | Path, others: str = "") -> Trace:
     """Returns the trace of a Chrome trace file, gzipped or not: `ops`, `memory` if allocations were recorded, and meta.
 
     The file is read in a stream. A file that nbkit wrote gives the frames it was written from. Module paths and
     overloads are unknown in others; what has no place in a frame is counted in meta["skipped"]. Raises TraceError if
-    the file is absent, cut off, damaged or of another kind.
+    the file is absent, cut off, damaged or of another kind; for one that is no JSON `others` are what it might be.
     """
     path = Path(path)
     stream = JsonStream(text_pieces(path))
-    reading = _Reading(path)
+    reading = _Reading(path, others)
     try:
         reading.read(stream)
     except JsonError as error:
@@ -45,8 +54,8 @@ def read_chrome_trace(path: str | Path) -> Trace:
 class _Reading:
     """Reads one file: what stands around the list of events, and the events."""
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    def __init__(self, path: Path, others: str) -> None:
+        self.path, self.others = path, others
         self.around: dict[str, Any] = {}
         self.events: ChromeEvents | SavedEvents | None = None
         self.first: Any = None
@@ -69,8 +78,7 @@ class _Reading:
                 raise TraceError(f"{self.path} is {kind}.")
             raise TraceError(
                 f"{self.path} is not a trace: it is neither a folder of Trace.save() nor JSON, and no text of another "
-                f"framework was recognized; {EXPECTED}, a memory snapshot of torch.cuda, a OneFlow nn.Graph log, a "
-                "Paddle program or an ONNX model."
+                f"framework was recognized; {EXPECTED}{', ' * bool(self.others)}{self.others}."
             )
 
     def _read_events(self, stream: JsonStream) -> None:
@@ -189,3 +197,6 @@ def _fault(path: Path, error: JsonError, count: int, line: int) -> TraceError:
         return TraceError(f"{path} is cut off {position}; copy it again whole, or export it again.")
     where = f", in {error.field!r} of an event" if error.field else ""
     return TraceError(f"{path} is damaged {position}: {error}{where}; copy it again, or export it again.")
+
+
+CHROME = Reader("a Chrome trace", read_chrome_trace, of_beginning=looks_like)

@@ -17,6 +17,7 @@ from nbkit.readers.oneflow.rows.compiled import write_compiled
 from nbkit.readers.oneflow.rows.traced import write_traced
 from nbkit.readers.oneflow.text.lines import Cleaner
 from nbkit.readers.oneflow.text.mojibake import Mojibake
+from nbkit.readers.reader import Reader
 from nbkit.readers.text_file import TextLines, text_lines
 from nbkit.schema import METRICS, MODULES
 from nbkit.trace.trace import Trace
@@ -130,3 +131,6 @@ def _meta(
         "notes": [*notes(log, mojibake, lines, about), *more],
         "oneflow": {"graphs": about, **facts(log, mojibake), "undecodable_bytes": lines.undecodable_bytes},
     }
+
+
+ONEFLOW = Reader("a OneFlow nn.Graph log", read_oneflow_log, of_text=looks_like)

@@ -9,18 +9,21 @@ from typing import TYPE_CHECKING, Any
 from nbkit.errors import TraceError
 from nbkit.readers.onnx import metadata as exporter
 from nbkit.readers.onnx.graph import DEFAULT_DOMAINS, GraphReader, Reading
+from nbkit.readers.reader import Head, Reader
+from nbkit.readers.text_file import cannot_read
 from nbkit.trace.trace import Trace
 
 if TYPE_CHECKING:
     from onnx import ModelProto
 # ir_version, then producer, domain, model version, documentation, graph or opsets: how every writer begins a file.
 HEAD = re.compile(rb"\x08[\x01-\x3f][\x12\x1a\x22\x28\x32\x3a\x42]")
+SUFFIX = ".onnx"
 EXPECTED = "expected a model that onnx.save() or torch.onnx.export() wrote"
 
 
-def looks_like(head: bytes) -> bool:
-    """Returns whether the first bytes of a file are those of an ONNX model."""
-    return HEAD.match(head) is not None
+def looks_like(head: Head) -> bool:
+    """Returns whether a file begins as an ONNX model does, or has the name of one."""
+    return HEAD.match(head.raw) is not None or head.name.endswith(SUFFIX)
 
 
 def read_onnx_model(path: str | Path) -> Trace:
@@ -61,8 +64,7 @@ def _data(path: Path) -> bytes:
     try:
         return path.read_bytes()
     except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-        raise TraceError(f"Cannot read {path}: {reason}; give a file that you may read.") from error
+        raise cannot_read(path, error) from error
 
 
 def _parsed(path: Path, data: bytes) -> ModelProto:
@@ -166,3 +168,6 @@ def mend_texts(message: Any) -> int:
 
 def _decoded(data: bytes) -> str:
     return data.decode("utf-8", errors="replace")
+
+
+ONNX = Reader("an ONNX model", read_onnx_model, of_bytes=looks_like)

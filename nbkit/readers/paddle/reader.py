@@ -5,6 +5,7 @@ from pathlib import Path
 from nbkit.readers.paddle.program_graphs import ProgramGraphs
 from nbkit.readers.paddle.text.forms import RanksReader, begins
 from nbkit.readers.rank_tags import RankTags
+from nbkit.readers.reader import Reader
 from nbkit.readers.skipped_lines import SkippedLines
 from nbkit.readers.text_file import TextLines, text_lines
 from nbkit.trace.trace import Trace
@@ -56,3 +57,6 @@ def _notes(lines: TextLines, skipped: SkippedLines) -> list[str]:
     if skipped.count > len(skipped.rows):
         notes.append(f"{skipped.count:,} lines could not be read; the first {len(skipped.rows):,} are listed.")
     return notes
+
+
+PADDLE = Reader("a Paddle program", read_paddle_program, of_text=looks_like)

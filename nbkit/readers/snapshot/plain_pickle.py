@@ -12,7 +12,7 @@ from typing import IO, Any, NoReturn, cast
 
 from nbkit.errors import TraceError
 from nbkit.readers.snapshot.opcodes import RefusedPickleError, check_opcodes
-from nbkit.readers.text_file import GZIP
+from nbkit.readers.text_file import GZIP, cannot_read
 
 EXPECTED = "expected a memory snapshot that torch.cuda.memory._dump_snapshot() wrote"
 # Stacks repeat, so that snapshots shrink to a tenth or less; beyond this a file is made to fill a disk.
@@ -48,8 +48,7 @@ def load_plain(path: Path) -> Any:
     except (gzip.BadGzipFile, zlib.error) as error:
         raise TraceError(f"{path} has damaged gzip data ({error}); copy it again.") from error
     except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-        raise TraceError(f"Cannot read {path}: {reason}; give a file that you may read.") from error
+        raise cannot_read(path, error) from error
     except MemoryError as error:
         raise TraceError(f"{path} needs more memory than there is, or is damaged; {EXPECTED}.") from error
     except (

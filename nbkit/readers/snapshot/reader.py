@@ -10,6 +10,7 @@ import pandas as pd
 from nbkit import units
 from nbkit.errors import TraceError
 from nbkit.findings.finding import Finding, findings_frame, rule
+from nbkit.readers.reader import Head, Reader
 from nbkit.readers.snapshot.cleaning import MOST_DEVICES, cleaned
 from nbkit.readers.snapshot.events import (
     Blocks,
@@ -34,10 +35,11 @@ ODD = (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowErro
 MOST_SETTINGS = 100
 
 
-def looks_like(head: bytes, name: str) -> bool:
-    """Returns whether a file that begins with `head`, unpacked, is a pickle; one of that name should be."""
-    is_pickle = len(head) > 1 and head[0] == 0x80 and 2 <= head[1] <= 5
-    return is_pickle or name.removesuffix(".gz").endswith(SUFFIXES)
+def looks_like(head: Head) -> bool:
+    """Returns whether a file is a pickle, or has the name of one: it is damaged if it does not begin so."""
+    data = head.unpacked
+    is_pickle = len(data) > 1 and data[0] == 0x80 and 2 <= data[1] <= 5
+    return is_pickle or head.name.removesuffix(".gz").endswith(SUFFIXES)
 
 
 def read_memory_snapshot(path: str | Path) -> Trace:
@@ -215,3 +217,6 @@ def _finding(several: list[OutOfMemory], line: str | None, module: str | None, p
 
 def _text(value: Any) -> str | None:
     return value if isinstance(value, str) else None
+
+
+SNAPSHOT = Reader("a memory snapshot of torch.cuda", read_memory_snapshot, of_bytes=looks_like)

@@ -9,6 +9,7 @@ from onnx import TensorProto, helper
 
 from nbkit.readers.onnx.metadata import FX_NODE, SIGNATURE
 from nbkit.readers.onnx.reader import looks_like, read_onnx_model
+from nbkit.readers.reader import Head
 from tests.readers.onnx_files import BRANCHES, LOOP, SCOPED, written
 from tests.support.graph_models import batch, model, onnx_bytes
 
@@ -206,6 +207,7 @@ def test_paths_in_the_names_of_an_older_exporter_are_module_paths(tmp_path):
 
 
 def test_what_an_onnx_model_begins_with_is_known(tmp_path):
-    assert looks_like(onnx_bytes("llama")[:16])
-    assert looks_like(written(LOOP, tmp_path).read_bytes()[:16])
-    assert not any(looks_like(head) for head in (b"", b"{\n", b"PK\x03\x04", b"\x1f\x8b\x08\x00", b"text"))
+    heads = (onnx_bytes("llama")[:16], written(LOOP, tmp_path).read_bytes()[:16])
+    assert all(looks_like(Head(head, head, "m")) for head in heads)
+    others = (b"", b"{\n", b"PK\x03\x04", b"\x1f\x8b\x08\x00", b"text")
+    assert not any(looks_like(Head(head, head, "m")) for head in others)

@@ -9,7 +9,7 @@ import pytest
 import nbkit
 from nbkit.errors import TraceError
 from nbkit.readers.registry import reader_of
-from nbkit.readers.snapshot.reader import read_memory_snapshot
+from nbkit.readers.snapshot.reader import SNAPSHOT
 from tests.support.snapshots import Allocator, snapshot_of
 
 FRAME = {"name": "fill", "filename": "train.py", "line": 7}
@@ -25,7 +25,7 @@ def small() -> dict[str, Any]:
 def test_a_snapshot_is_known_by_its_content(dumped, name):
     path = dumped(small())
     other = path.rename(path.parent / name)
-    assert reader_of(other) is read_memory_snapshot
+    assert reader_of(other) is SNAPSHOT
     other.write_bytes(gzip.compress(other.read_bytes()))
     assert nbkit.load(other).memory["delta_bytes"].tolist() == [1000]
 
