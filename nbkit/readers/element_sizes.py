@@ -1,12 +1,13 @@
 """Tells the bits of an element from the dtype's name, and reads the short names that compilers have for dtypes."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from math import prod
 
 # What stands before the bits: `i32`, `bf16`, `fp8_e4m3fn`.
 LETTERS = {"i": "int", "u": "uint", "ui": "uint", "f": "float", "fp": "float", "bf": "bfloat", "c": "complex"}
 SHORT = re.compile(r"(ui?|i|fp?|bf|c)(\d{1,3})_?(e\dm\d\w*)?")
+LONGEST_SIZE = 19
 BITS = re.compile(r"(?:u?int|b?float|complex)([2468]|16|32|64|128)(?:_\w+|e\dm\d\w*)?")
 
 
@@ -33,6 +34,13 @@ def sizes(dtype: str | None, shape: Sequence[int | None] | None) -> dict[str, in
     # More than an int64 holds is a number that no tensor has.
     fits = numel < 2**62 and (size_bytes or 0) < 2**62
     return {"numel": numel if fits else None, "size_bytes": size_bytes if fits else None}
+
+
+def sizes_in(texts: Iterable[str]) -> tuple[int, ...] | None:
+    """Returns the sizes that texts say, () of none; None if one is no number, or longer than that of a size."""
+    sizes = [text.strip() for text in texts]
+    are_sizes = all(len(size) < LONGEST_SIZE and size.removeprefix("-").isdecimal() for size in sizes)
+    return tuple(map(int, sizes)) if are_sizes else None
 
 
 def full_name(name: str) -> str:

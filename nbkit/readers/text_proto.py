@@ -49,18 +49,20 @@ class TextProto:
         return True
 
 
-@lru_cache(maxsize=1024)
-def _parsed(text: str) -> tuple[str, str | None]:
-    """Returns key and value of a line; a key alone where it opens a message; CLOSES; NO_FIELD. Most lines recur."""
+def parsed(text: str) -> tuple[str, str | None]:
+    """Returns key and value of a line; a key alone where it opens a message; CLOSES; NO_FIELD."""
     if text == CLOSES:
         return CLOSES, None
     key, colon, value = text.partition(": ")
     if not colon:
-        key = text[:-2] if text.endswith(" {") else NO_FIELD
+        key = text[:-1].removesuffix(" ") if text.endswith("{") else NO_FIELD
         return (key if key.isascii() and key.isidentifier() else NO_FIELD), None
     if not (key.isascii() and key.isidentifier()) or (value[:1] == '"' and (value[-1] != '"' or len(value) < 2)):
         return NO_FIELD, None
     return key, value
+
+
+_parsed = lru_cache(maxsize=1024)(parsed)  # most lines recur
 
 
 def text_of(value: Any) -> str:
@@ -113,11 +115,17 @@ def number(value: str) -> int | float | str:
     """Returns the number that a value says; its text where it is none, or one that JSON does not have."""
     if value.removeprefix("-").isdecimal() and len(value) < LONGEST_NUMBER:
         return int(value)
+    number = finite(value)
+    return value if number is None else number
+
+
+def finite(text: str) -> float | None:
+    """Returns the number that a text says; None if it says none, or one that JSON does not have."""
     try:
-        number = float(value)
+        number = float(text)
     except ValueError:
-        return value
-    return number if math.isfinite(number) else value
+        return None
+    return number if math.isfinite(number) else None
 
 
 def _unescaped(text: str) -> str:

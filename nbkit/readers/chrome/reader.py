@@ -199,4 +199,4 @@ def _fault(path: Path, error: JsonError, count: int, line: int) -> TraceError:
     return TraceError(f"{path} is damaged {position}: {error}{where}; copy it again, or export it again.")
 
 
-CHROME = Reader("a Chrome trace", read_chrome_trace, of_beginning=looks_like)
+CHROME = Reader("a Chrome trace of torch.profiler", read_chrome_trace, of_beginning=looks_like)

@@ -1,5 +1,6 @@
 """Turns names of OneFlow's dtypes and distributions (SBP) into those of the frames."""
 
+from math import prod
 from typing import Any
 
 from nbkit.readers.element_sizes import element_bytes
@@ -31,9 +32,7 @@ def element_count(shape: tuple[int, ...] | None) -> int | None:
     """Returns the number of elements; None where a size is unknown."""
     if shape is None or min(shape, default=0) < 0:
         return None
-    count = 1
-    for size in shape:
-        count *= size
+    count = prod(shape)
     return count if count <= MOST_ELEMENTS else None
 
 

@@ -1,7 +1,5 @@
 """Reads lines of the module tree and of the listing: GRAPH, MODULE, INPUT, OUTPUT, PARAMETER, BUFFER, OPERATOR."""
 
-from collections.abc import Callable
-
 from nbkit.readers.oneflow.log.modules import ModuleTree
 from nbkit.readers.oneflow.log.store import Graphs, Listing
 from nbkit.readers.oneflow.text.multiline_records import TensorBody
@@ -85,7 +83,15 @@ class TreeLines:
 
     def tensor(self, word: str) -> TensorBody:
         """Reads an INPUT, OUTPUT, PARAMETER or BUFFER line, which wraps."""
-        return TensorBody(self._parameter if word == "PARAMETER:" else self._buffer if word == "BUFFER:" else _nothing)
+
+        def done(text: str) -> None:
+            path, _, tensor = text.partition(":")[2].partition(":")
+            if word == "PARAMETER:":
+                self.tree.parameters[path] = tensor_text(tensor)
+            elif word == "BUFFER:":
+                self.tree.buffers[path] = tensor_text(tensor)
+
+        return TensorBody(done)
 
     def operator(self, number: int, line: str) -> None:
         """Takes an OPERATOR line; without a listing around it, it begins one."""
@@ -99,21 +105,3 @@ class TreeLines:
             self._skipped.add(number, line, "arguments or results of an operator are damaged")
         self.listing.add(read)
         self.listing.hashes.append(hash(line[line.find(START) :]))
-
-    def _parameter(self, text: str) -> None:
-        path, rest = _split(text)
-        self.tree.parameters[path] = tensor_text(rest)
-
-    def _buffer(self, text: str) -> None:
-        path, rest = _split(text)
-        self.tree.buffers[path] = tensor_text(rest)
-
-
-def _split(text: str) -> tuple[str, str]:
-    """Returns path and text of the tensor in "(PARAMETER:path:tensor(..))"."""
-    _, _, rest = text.partition(":")
-    path, _, tensor = rest.partition(":")
-    return path, tensor
-
-
-_nothing: Callable[[str], None] = lambda text: None  # noqa: E731

@@ -8,10 +8,10 @@ from nbkit.readers.oneflow.log.runs import Run
 from nbkit.readers.oneflow.log.store import Listing
 from nbkit.readers.oneflow.names import base_of, inserted_by, op_type, split_name
 from nbkit.readers.oneflow.rows.hidden import hidden_inputs
-from nbkit.readers.oneflow.rows.phases import by_readers, first_gradient
+from nbkit.readers.oneflow.rows.phases import by_readers, phases_in_order
 from nbkit.readers.oneflow.rows.tensors import Flow
 from nbkit.readers.oneflow.rows.traced import kind_of, module_of, source_of, traced_phases, write_unused_buffers
-from nbkit.readers.oneflow.text.operator_line import UNKNOWN, CompiledOp
+from nbkit.readers.oneflow.text.operator_line import CompiledOp
 from nbkit.readers.oneflow.text.traced import TracedOp
 
 
@@ -23,25 +23,21 @@ def write_compiled(rows: GraphRows, run: Run, listing: Listing) -> list[str]:
     phases, hidden = _phases(run, listing, made_by), hidden_inputs(run)
     for op in listing.ops:
         before, kind = traced.get(op.name), compiled_kind(op, run)
-        first = op.outputs[0][1] if op.outputs else UNKNOWN
         phase = phases.get(op.name)
-        node = rows.node(
-            flow.graph,
+        node = flow.node(
+            rows,
             kind,
             op.name,
+            op.outputs,
             op=(before.op if before is not None else op_type(op.name)) if kind == "op" else None,
             module=op.module if op.module is not None else module_of(op.name, kind, run),
             phase=phase,
             inserted=made_by[op.name] or ("autograd" if phase == "backward" else None),
-            dtype=first.dtype,
-            shape=first.shape,
             device=op.placement,
             attributes=_attributes(op, before) | _hidden(hidden.get(op.name)),
             source=source_of(op.location) or (source_of(before.loc) if before is not None else None),
             line=op.line,
         )
-        for port, (tensor, seen) in enumerate(op.outputs):
-            flow.make(tensor, node, port, kind, seen)
         slots = _slots(op, before)
         for port, (tensor, seen) in enumerate(op.inputs):
             flow.reads(node, port, slots[port], tensor, seen)
@@ -106,11 +102,7 @@ def _captured_phases(run: Run, listing: Listing) -> dict[str, str]:
         if (parts := split_name(op.name)) and inserted_by(op.name, run.tree.parameters) is None
     }
     in_order = sorted(numbered, key=lambda name: numbered[name][2])
-    first, phase, phases = first_gradient((name, numbered[name][1]) for name in in_order), "forward", {}
-    for name in in_order:
-        phase = "backward" if name == first else phase
-        phases[name] = phase
-    return phases
+    return phases_in_order([(name, numbered[name][1]) for name in in_order])
 
 
 def _slots(op: CompiledOp, before: TracedOp | None) -> list[str | None]:

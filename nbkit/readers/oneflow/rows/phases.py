@@ -1,6 +1,6 @@
 """Tells forward, backward and optimizer apart: by where gradients begin, and by what an op is made for."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from nbkit.readers.oneflow.names import split_name
 
@@ -22,6 +22,15 @@ def first_gradient(ops: Iterable[tuple[str, str | None]]) -> str | None:
             candidate = candidate or name
         has_gradients = has_gradients or (candidate is not None and op is not None and op.endswith("_grad"))
     return candidate if has_gradients else None
+
+
+def phases_in_order(ops: Sequence[tuple[str, str | None]]) -> dict[str, str]:
+    """Returns the phase of each op by name, of (name, op type) in call order: forward, then backward."""
+    first, phase, phases = first_gradient(ops), "forward", {}
+    for name, _ in ops:
+        phase = "backward" if name == first else phase
+        phases[name] = phase
+    return phases
 
 
 def earliest(phases: Iterable[str | None]) -> str | None:

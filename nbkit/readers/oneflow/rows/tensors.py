@@ -1,5 +1,6 @@
 """Builds rows of edges and tensors of one graph, from its nodes' inputs and outputs."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -21,6 +22,22 @@ class Flow:
     graph: str
     made: dict[str, Value] = field(default_factory=dict)
     read: list[tuple[int, int, str | None, str, Description]] = field(default_factory=list)
+
+    def node(
+        self,
+        rows: GraphRows,
+        kind: str,
+        name: str,
+        outputs: Sequence[tuple[str, Description]],
+        otherwise: Description = UNKNOWN,
+        **columns: Any,
+    ) -> int:
+        """Adds a node and what it makes; its dtype and shape are those of its first output, if it has one."""
+        first = outputs[0][1] if outputs else otherwise
+        node = rows.node(self.graph, kind, name, dtype=first.dtype, shape=first.shape, **columns)
+        for port, (tensor, seen) in enumerate(outputs):
+            self.make(tensor, node, port, kind, seen)
+        return node
 
     def make(self, tensor: str, node: int, port: int, kind: str, description: Description) -> None:
         """Notes that a node makes a tensor."""

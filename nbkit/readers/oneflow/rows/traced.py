@@ -7,7 +7,7 @@ from nbkit.graphs.rows import GraphRows
 from nbkit.readers.oneflow.log.runs import Run
 from nbkit.readers.oneflow.log.store import Traced
 from nbkit.readers.oneflow.names import holder, split_name
-from nbkit.readers.oneflow.rows.phases import first_gradient
+from nbkit.readers.oneflow.rows.phases import phases_in_order
 from nbkit.readers.oneflow.rows.tensors import Flow
 from nbkit.readers.oneflow.text.operator_line import Description
 from nbkit.readers.oneflow.text.traced import TracedOp
@@ -20,12 +20,7 @@ FILE = re.compile(r'File "([^"]+)", line (\d+)')
 
 def traced_phases(traced: Traced) -> dict[str, str]:
     """Returns each op's phase by name; variables, inputs and outputs have none."""
-    ops = [(op.name, op.op) for op in traced.ops.values() if op.kind == "op"]
-    first, phase, phases = first_gradient(ops), "forward", {}
-    for name, _ in ops:
-        phase = "backward" if name == first else phase
-        phases[name] = phase
-    return phases
+    return phases_in_order([(op.name, op.op) for op in traced.ops.values() if op.kind == "op"])
 
 
 def kind_of(op: TracedOp, run: Run) -> str:
@@ -49,25 +44,22 @@ def write_traced(rows: GraphRows, run: Run, traced: Traced) -> list[str]:
     for op in traced.ops.values():
         kind = kind_of(op, run)
         known = [_described(op, tensor, traced, listed) for tensor in op.outputs]
-        first = known[0] if known else Description((), op.shape, op.dtype)
         phase = phases.get(op.name)
-        node = rows.node(
-            flow.graph,
+        node = flow.node(
+            rows,
             kind,
             op.name,
+            list(zip(op.outputs, known, strict=True)),
+            Description((), op.shape, op.dtype),
             op=op.op,
             module=module_of(op.name, kind, run),
             phase=phase,
             inserted="autograd" if phase == "backward" else None,
-            dtype=first.dtype,
-            shape=first.shape,
             device=op.device,
             attributes=_attributes(op),
             source=source_of(op.loc),
             line=op.line,
         )
-        for port, (tensor, description) in enumerate(zip(op.outputs, known, strict=True)):
-            flow.make(tensor, node, port, kind, description)
         for port, (slot, tensor) in enumerate(op.inputs):
             flow.reads(node, port, slot, tensor)
     write_unused_buffers(rows, flow, run)
@@ -78,9 +70,8 @@ def write_unused_buffers(rows: GraphRows, flow: Flow, run: Run) -> None:
     """Writes the buffers that modules have and no op reads, such as the mask of an attention that is fused."""
     for path in run.unused_buffers:
         tensor = run.tree.buffers[path]
-        columns: dict[str, Any] = {"dtype": tensor.dtype, "shape": tensor.shape, "attributes": {"read": False}}
-        node = rows.node(flow.graph, "buffer", path, module=holder(path), **columns)
-        flow.make(f"{path}/out", node, 0, "buffer", Description((), tensor.shape, tensor.dtype))
+        made = [(f"{path}/out", Description((), tensor.shape, tensor.dtype))]
+        flow.node(rows, "buffer", path, made, module=holder(path), attributes={"read": False})
 
 
 def _listed(run: Run) -> dict[str, Description]:

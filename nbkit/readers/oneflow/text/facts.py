@@ -4,7 +4,8 @@ import re
 from datetime import datetime
 from typing import Any
 
-from nbkit.readers.oneflow.text.memory import Memory, finite
+from nbkit.readers.oneflow.text.memory import Memory
+from nbkit.readers.text_proto import finite
 
 PASS = re.compile(r"(\S+) (start|finish) compiling with pass (?:pass_cnt_(\d{1,9})-)?(\S+)")
 ELAPSED = re.compile(r"Graph name: (\S+) (\S+) time elapsed: (\d{1,15}) milliseconds")

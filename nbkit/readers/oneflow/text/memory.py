@@ -1,11 +1,12 @@
 """Reads a plan's memory: what each device needs, its blocks, at level 3 every tensor in them. Units are 10^6 bytes."""
 
-import math
 import re
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from nbkit.readers.oneflow.dtypes import dtype_name
 from nbkit.readers.oneflow.text.operator_line import sizes
+from nbkit.readers.text_proto import finite
 
 WHOLE = r"(-?\d{1,15})"
 MIB = r"\[ ?([^\s\[\]]{1,40}) MiB ?\]"
@@ -16,14 +17,19 @@ PLAN = re.compile(
 )
 PART = re.compile(rf"{MIB}(?:.{{0,40}}?(?:mem_block_num|num) ?= ?(\d{{1,15}}))?")
 PARTS = (("chunk", "chunk"), ("unreused", "unreused"), ("eager variable", "eager_variables"))
+# The lines of blocks, tensors in chunks and others; of each the names of its groups.
 BLOCK = re.compile(
     rf"In Device: {WHOLE} Chunk id: {WHOLE} MemBlock id: {WHOLE} has num = {WHOLE} tensors? with mem size = (\S+)"
 )
+OF_BLOCK = ("device", "chunk", "block", "tensors", "mb")
 IN_CHUNK = re.compile(
     rf"In Chunk id: {WHOLE}(?:, MemBlock id: {WHOLE})? Order: {WHOLE} ?,duration: {WHOLE} ?,"
     r"size: (\S+) MiB, name: (\S+)"
 )
+OF_CHUNK = ("chunk", "block", "order", "duration", "mb", "tensor")
 ALONE = re.compile(rf"In Device: {WHOLE} Memblock id: {WHOLE}\s+(\w+)\s+size: (\S+) MiB, name: (\S+)")
+OF_ALONE = ("device", "block", "kind", "mb", "tensor")
+CONVERT: dict[str, Callable[[str], Any]] = {"mb": finite, "kind": str, "tensor": str}
 SHAPE = re.compile(r"shape: \(([^()]{0,400})\) ?,dtype: (\w{1,40})")
 UNIT = "10^6 bytes, whatever the log calls it"
 
@@ -38,7 +44,19 @@ class Memory:
 
     def line(self, text: str) -> bool:
         """Takes a line on memory; returns False if it is none."""
-        return self._block(text) or self._plan(text) or self._tensor(text) or self._part(text)
+        if match := BLOCK.search(text):
+            self.blocks.append(_row(OF_BLOCK, match))
+        elif match := PLAN.search(text):
+            graph, rank, device, plan, size, plan_rank, plan_device = match.groups()
+            where = {"rank": _int(rank or plan_rank), "device": _int(device or plan_device)}
+            self.plans.append({"graph": graph or plan, **where, "total_mb": finite(size)})
+        elif match := IN_CHUNK.search(text):
+            self.tensors.append({"kind": "chunk", **_row(OF_CHUNK, match)})
+        elif match := ALONE.search(text):
+            self.tensors.append(_row(OF_ALONE, match))
+        else:
+            return self._part(text)
+        return True
 
     def shape(self, text: str) -> bool:
         """Takes the line below that of a tensor, with its shape and dtype; returns False if it is none."""
@@ -47,24 +65,6 @@ class Memory:
             return False
         shape = sizes(match[1])
         self.tensors[-1] |= {"shape": None if shape is None else list(shape), "dtype": dtype_name(match[2])}
-        return True
-
-    def _block(self, text: str) -> bool:
-        match = BLOCK.search(text)
-        if match is None:
-            return False
-        device, chunk, block, tensors = map(int, match.groups()[:4])
-        row = {"device": device, "chunk": chunk, "block": block, "tensors": tensors}
-        self.blocks.append({**row, "mb": finite(match[5])})
-        return True
-
-    def _plan(self, text: str) -> bool:
-        match = PLAN.search(text)
-        if match is None:
-            return False
-        graph, rank, device, plan, size, plan_rank, plan_device = match.groups()
-        where = {"rank": _int(rank or plan_rank), "device": _int(device or plan_device)}
-        self.plans.append({"graph": graph or plan, **where, "total_mb": finite(size)})
         return True
 
     def _part(self, text: str) -> bool:
@@ -78,24 +78,11 @@ class Memory:
             self.plans[-1].setdefault(f"{name}_count", int(match[2]))
         return True
 
-    def _tensor(self, text: str) -> bool:
-        if match := IN_CHUNK.search(text):
-            chunk, block, order, duration = map(_int, match.groups()[:4])
-            where = {"kind": "chunk", "chunk": chunk, "block": block, "order": order, "duration": duration}
-            self.tensors.append({"tensor": match[6], "mb": finite(match[5]), **where})
-        elif match := ALONE.search(text):
-            where = {"kind": match[3], "device": int(match[1]), "block": int(match[2])}
-            self.tensors.append({"tensor": match[5], "mb": finite(match[4]), **where})
-        return match is not None
 
-
-def finite(text: str) -> float | None:
-    """Returns the number that a text says; None if it says none, or one that JSON does not have."""
-    try:
-        number = float(text)
-    except ValueError:
-        return None
-    return number if math.isfinite(number) else None
+def _row(names: Sequence[str], match: re.Match[str]) -> dict[str, Any]:
+    """Returns the groups of a match by name: names as texts, sizes and all else as numbers."""
+    pairs = zip(names, match.groups(), strict=True)
+    return {name: None if text is None else CONVERT.get(name, int)(text) for name, text in pairs}
 
 
 def _int(text: str | None) -> int | None:

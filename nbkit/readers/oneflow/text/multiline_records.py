@@ -1,7 +1,7 @@
 """Reads records of several lines: each takes the lines that are its own, and says what came of it when it ends."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Protocol
 
 from nbkit.readers.oneflow.text.lines import glog
 from nbkit.readers.skipped_lines import SkippedLines
@@ -19,19 +19,21 @@ LONGEST_TRACEBACK = 400
 WORDS_OF_ERRORS = ("Error", "Exception", "Interrupt", "Exit", "Warning")
 
 
-class Body(Protocol):
+class Body(ABC):
     """Reads a record line by line."""
 
-    is_finished: bool
+    is_finished = False
 
-    @property
-    def is_cut(self) -> bool:
-        """Returns whether something of it is missing so far."""
-
+    @abstractmethod
     def add(self, number: int, line: str) -> bool:
         """Takes a line; returns False if it is none of this record's, which has ended then."""
 
-    def close(self) -> None:
+    @property
+    def is_cut(self) -> bool:
+        """Returns whether something of it is missing so far: most are finished as soon as nothing is."""
+        return True
+
+    def close(self) -> None:  # noqa: B027  what has passed all on has nothing to do
         """Ends the record."""
 
 
@@ -40,14 +42,13 @@ def begins_record(line: str) -> bool:
     return glog(line) is not None or line.startswith(RECORDS) or LAZY in line
 
 
-class ProtoBody:
+class ProtoBody(Body):
     """Reads a message in text form; ends with a blank line. `done` gets its fields and whether all of it was readable.
 
     `field` takes a line that is a field, as `add` would: nearly all lines of a log are.
     """
 
     def __init__(self, line: int, done: Callable[[Message, bool], None], skipped: SkippedLines) -> None:
-        self.is_finished = False
         self._line, self._done, self._skipped = line, done, skipped
         self._proto = TextProto()
         self._is_damaged = False
@@ -81,11 +82,10 @@ class ProtoBody:
         return text(self._proto.fields, "name") or "an op without a name"
 
 
-class AddBody:
+class AddBody(Body):
     """Reads what follows "add op :": the name of the op, or in the first versions its whole text once more."""
 
     def __init__(self, done: Callable[[str, bool], None], whole: Callable[[], ProtoBody]) -> None:
-        self.is_finished = False
         self._done, self._whole = done, whole
         self._proto: ProtoBody | None = None
 
@@ -112,11 +112,10 @@ class AddBody:
             self._proto.close()
 
 
-class TensorBody:
+class TensorBody(Body):
     """Reads a line that holds a tensor's text, which wraps; ends where its brackets do. `done` gets all of it."""
 
     def __init__(self, done: Callable[[str], None]) -> None:
-        self.is_finished = False
         self._done = done
         self._parts: list[str] = []
         self._depth = 0
@@ -129,19 +128,14 @@ class TensorBody:
         self.is_finished = self._depth <= 0 or len(self._parts) >= LONGEST_TENSOR
         return True
 
-    @property
-    def is_cut(self) -> bool:
-        return True  # it is finished as soon as its brackets are closed
-
     def close(self) -> None:
         self._done(" ".join(self._parts))
 
 
-class SetBody:
+class SetBody(Body):
     """Reads names of ops, one a line with commas between; `done` gets them and whether glog cut them off."""
 
     def __init__(self, head: str, done: Callable[[list[str], bool], None]) -> None:
-        self.is_finished = False
         self._done = done
         self._names: list[str] = []
         self._bytes = len(head.encode()) + GLOG_HEAD
@@ -164,11 +158,10 @@ class SetBody:
         self._done([name.removesuffix(",") for name in whole], is_cut)
 
 
-class TracebackBody:
+class TracebackBody(Body):
     """Reads a Python traceback; ends with the line of the exception, which `done` gets with its number."""
 
     def __init__(self, done: Callable[[int, str], None]) -> None:
-        self.is_finished = False
         self._done = done
         self._lines = 0
 
@@ -181,10 +174,3 @@ class TracebackBody:
             self._done(number, line)
             self.is_finished = True
         return True
-
-    @property
-    def is_cut(self) -> bool:
-        return True
-
-    def close(self) -> None:
-        """Does nothing: all was passed on when its last line came."""

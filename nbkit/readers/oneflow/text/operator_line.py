@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from nbkit.readers.element_sizes import sizes_in
 from nbkit.readers.oneflow.dtypes import dtype_name
 
-LONGEST_SIZE = 19
 START = "OPERATOR:"
 ARROW = ") -> ("
 SIZE, DTYPE = "), size=(", "), dtype=("
@@ -135,12 +135,7 @@ def lists_in(arguments: str) -> list[list[int]]:
 
 def sizes(text: str) -> tuple[int, ...] | None:
     """Returns the sizes in "8, 1024"; () of a scalar, which is ""; None if it is no list of numbers."""
-    parts = [part.strip() for part in text.split(",") if part.strip()]
-    return tuple(map(int, parts)) if all(_is_size(part) for part in parts) else None
-
-
-def _is_size(text: str) -> bool:
-    return len(text) < LONGEST_SIZE and text.removeprefix("-").isdecimal()
+    return sizes_in(part for part in text.split(",") if part.strip())
 
 
 def device_of(placement: str) -> str:

@@ -45,8 +45,8 @@ def paired(program: Program, inputs: Mapping[str, object] | Sequence[object]) ->
         )
     elif len(inputs) != len(declared):
         raise OptionError(
-            f"{_count(len(inputs), 'value')} given for {_count(len(declared), 'input')}: {_listed(declared)}; "
-            "give them as a dict by name."
+            f"{units.counted(len(inputs), 'value')} given for {units.counted(len(declared), 'input')}: "
+            f"{_listed(declared)}; give them as a dict by name."
         )
     else:
         by_name = dict(zip(declared, inputs, strict=True))
@@ -156,7 +156,3 @@ def _of_value(value: object) -> str:
 
 def _written(shape: Sequence[object]) -> str:
     return f"({', '.join(map(str, shape))})"
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

@@ -4,25 +4,19 @@ It is read by its brackets, never by quotes: `tmp_45's dims_mapping` has a lone 
 """
 
 import re
-from collections.abc import Iterator
 from typing import Any
 
+from nbkit.readers.paddle.text.pir_text import split
 from nbkit.readers.paddle.text.values import value
 
-BRACKET = re.compile(r"[\[\](){}]")
-SEPARATOR = re.compile(r"[\[\](){},;]")
+MARKS = re.compile(r"[\[\](){},;]")
 MAPPING = "dims_mapping"
 MESH = "process_mesh"
 
 
 def closing(text: str, position: int) -> int | None:
     """Returns where the bracket that opens at `position` is closed; None if it is not."""
-    depth = 0
-    for match in BRACKET.finditer(text, position):
-        depth += 1 if match[0] in "[({" else -1
-        if depth == 0:
-            return match.start()
-    return None
+    return split(text, position + 1, MARKS)[1]
 
 
 def parse(text: str) -> dict[str, Any]:
@@ -43,18 +37,14 @@ def parse(text: str) -> dict[str, Any]:
     return {**fields, "tensors": tensors} if tensors else fields
 
 
-def _fields(text: str) -> Iterator[str]:
-    """Yields the fields between the commas and semicolons outside of brackets."""
-    depth = start = 0
-    for match in SEPARATOR.finditer(text):
-        if match[0] in "[({":
-            depth += 1
-        elif match[0] in "])}":
-            depth = max(depth - 1, 0)
-        elif depth == 0:
-            yield text[start : match.start()].strip()
-            start = match.end()
-    yield text[start:].strip()
+def _fields(text: str) -> list[str]:
+    """Returns the fields between the commas and semicolons outside of brackets."""
+    fields, end = split(text, 0, MARKS)
+    while end is not None:  # nothing opens this bracket: the field goes on
+        more, stop = split(text, end + 1, MARKS)
+        fields[-1:] = ["".join([*fields[-1:], text[end], *more[:1]]), *more[1:]]
+        end = stop
+    return fields
 
 
 def _mesh(text: str) -> dict[str, Any]:

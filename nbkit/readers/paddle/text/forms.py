@@ -8,6 +8,7 @@ from nbkit.readers.paddle.text import pir, protobuf_text
 from nbkit.readers.paddle.text.pir import PirReader
 from nbkit.readers.paddle.text.protobuf_text import ProtobufReader
 from nbkit.readers.paddle.text.readable import ReadableReader
+from nbkit.readers.paddle.text.text_reader import TextReader
 from nbkit.readers.rank_tags import RankTags
 from nbkit.readers.skipped_lines import SkippedLines
 
@@ -51,12 +52,8 @@ class RanksReader:
 
     def close(self) -> None:
         """Takes note that the file has ended."""
-        for rank in sorted(self._readers, key=_order):
+        for rank in sorted(self._readers, key=lambda rank: -1 if rank is None else rank):
             self._readers[rank].close()
-
-
-def _order(rank: int | None) -> int:
-    return -1 if rank is None else rank
 
 
 class AnyReader:
@@ -69,7 +66,7 @@ class AnyReader:
         self._readable = ReadableReader(self._programs, skipped)
         self._pir = PirReader(self._programs, skipped)
         self._protobuf = ProtobufReader(self._programs, skipped)
-        self._current: ReadableReader | PirReader | ProtobufReader | None = None
+        self._current: TextReader | None = None
         self._brace: tuple[int, str] | None = None  # the last line before, if a brace ends it
 
     def line(self, number: int, text: str) -> None:
@@ -99,7 +96,7 @@ class AnyReader:
         program.rank = self._rank
         self._ended(program)
 
-    def _next_reader(self, text: str) -> ReadableReader | PirReader | ProtobufReader | None:
+    def _next_reader(self, text: str) -> TextReader | None:
         """Returns the reader of another form that begins here, if one does; inside a program none begins."""
         current = self._current
         if current is not None and current.is_open and not text.startswith(("{ // block", "blocks {")):

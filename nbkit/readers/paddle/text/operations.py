@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from nbkit.readers.paddle.records import Operation, Slots
 from nbkit.readers.paddle.text import attributes
-from nbkit.readers.paddle.text.strings import string_list
+from nbkit.readers.paddle.text.values import string_list
 
 INPUTS = "(inputs="
 HEAD = re.compile(r" ?= ?([\w.]+)\(inputs=")

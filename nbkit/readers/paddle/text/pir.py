@@ -5,7 +5,7 @@ import re
 from nbkit.readers.paddle.records import Block, BlockReference, Operation, Program, Variable
 from nbkit.readers.paddle.text import pir_operations
 from nbkit.readers.paddle.text.pir_text import attributes, split
-from nbkit.readers.paddle.text.prefix import Prefix
+from nbkit.readers.paddle.text.text_reader import TextReader
 from nbkit.readers.skipped_lines import SkippedLines
 
 ARGUMENT = re.compile(r"%\w{1,40}")
@@ -24,14 +24,11 @@ def opens(text: str) -> re.Match[str] | None:
     return BRACE.fullmatch(text)
 
 
-class PirReader:
-    """Takes the lines of a file in order and adds to `programs` what they are; `close()` ends the last one."""
+class PirReader(TextReader):
+    """Reads programs in PIR text; `close()` ends the last one, and what is open stays so."""
 
     def __init__(self, programs: list[Program], skipped: SkippedLines) -> None:
-        self._programs = programs
-        self._skipped = skipped
-        self._prefix = Prefix()
-        self._program: Program | None = None
+        super().__init__(programs, skipped)
         # The open blocks, each with the operation that holds it, and the last operation of each.
         self._open: list[tuple[Block, Operation | None]] = []
         self._last: Operation | None = None
@@ -41,11 +38,9 @@ class PirReader:
 
     @property
     def is_open(self) -> bool:
-        """Returns whether a program has begun and not ended."""
         return bool(self._open)
 
     def line(self, number: int, text: str) -> None:
-        """Takes the next line, its number from 1."""
         text = self._prefix.strip(text)
         stripped = text.strip()
         if not stripped:
@@ -64,7 +59,6 @@ class PirReader:
             self._skipped.add(number, text, "is no operation")
 
     def close(self) -> None:
-        """Takes note that the file has ended, or a program of another form begins; what is open stays so."""
         self._open, self._program = [], None
 
     def _begin(self, number: int, before: str) -> None:
@@ -73,8 +67,8 @@ class PirReader:
             self._has_brace = self._brace is not None
             line, before = self._brace or (number, before)
             self._prefix.learn(before)
-            self._program = Program(form="PIR", blocks={0: Block(0, line=line)})
-            self._programs.append(self._program)
+            self._program = self._new_program("PIR")
+            self._program.blocks[0] = Block(0, line=line)
         self._open = [(self._program.blocks[0], None)]
         self._last = self._brace = None
 

@@ -5,8 +5,7 @@ from typing import Any
 
 from nbkit.readers.paddle.dtypes import dtype_name
 from nbkit.readers.paddle.records import Variable
-from nbkit.readers.paddle.text.strings import STRING, unquoted
-from nbkit.readers.paddle.text.values import DEEPEST, WORDS, number
+from nbkit.readers.paddle.text.values import DEEPEST, STRING, WORDS, number, unquoted
 
 OPENING, CLOSING = "[({<", "])}>"
 # An arrow is no bracket; a string that is never closed goes to the end of the text.
@@ -18,14 +17,15 @@ HAS_SIZES = re.compile(r"\dx\w+|tensor\W*<")
 SIZES = re.compile(r"((?:-?\d{1,18}x)*+)([A-Za-z]\w{0,20})")
 
 
-def split(text: str, position: int = 0) -> tuple[list[str], int | None]:
+def split(text: str, position: int = 0, marks: re.Pattern[str] = MARK) -> tuple[list[str], int | None]:
     """Returns the pieces between the commas from `position` to the bracket that closes it, and where that is.
 
-    The end of the text closes it, too: then there is no place. Pieces are stripped; an empty list has none.
+    The end of the text closes it, too: then there is no place. Pieces are stripped; an empty list has none. `marks` are
+    brackets, commas (semicolons, too) and what is none of them, though it holds such.
     """
     pieces, depth, start = [], 0, position
     end: int | None = None
-    for match in MARK.finditer(text, position):
+    for match in marks.finditer(text, position):
         mark = match[0]
         if mark in OPENING:
             depth += 1
@@ -34,7 +34,7 @@ def split(text: str, position: int = 0) -> tuple[list[str], int | None]:
                 end = match.start()
                 break
             depth -= 1
-        elif mark == "," and depth == 0:
+        elif mark in ",;" and depth == 0:
             pieces.append(text[start : match.start()].strip())
             start = match.end()
     last = text[start : len(text) if end is None else end].strip()

@@ -1,60 +1,45 @@
 """Makes variables and operations of protobuf text from their messages."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 from nbkit.readers.paddle.dtypes import dtype_name
 from nbkit.readers.paddle.records import BlockReference, Operation, Program, Slots, Variable, VariableReference
-from nbkit.readers.paddle.text.strings import STRING, octal_text
-from nbkit.readers.paddle.text.values import WORDS, number
+from nbkit.readers.text_proto import Message, message, messages, plain, text, texts
 
-# A message: each field with all values that it was given, in order.
-Message = dict[str, list[Any]]
 LISTS = frozenset({"INTS", "FLOATS", "STRINGS", "BOOLEANS", "BLOCKS", "LONGS", "FLOAT64S", "SCALARS", "VARS"})
 DEFAULTS = {"STRING": "", "BOOLEAN": False, "INT": 0, "LONG": 0, "FLOAT": 0.0, "FLOAT64": 0.0}
 LONGEST_SIZE = 1 << 60
 
 
-def scalar(text: str) -> Any:
-    """Returns the value of a field: a string, a number, a boolean, or the name of an enumeration's value."""
-    if STRING.fullmatch(text):
-        return octal_text(text)
-    return WORDS[text] if text in WORDS else number(text)
-
-
-def variable(message: Message) -> Variable | None:
+def variable(of: Message) -> Variable | None:
     """Returns the variable of a `vars` message; None where its name is not there."""
-    name = _first(message, "name")
-    if not isinstance(name, str):
+    name = text(of, "name")
+    if not name:
         return None
-    kind = _message(message, "type")
+    kind = message(of, "type")
     tensor = next(_tensors(kind), {})
-    sizes = [size for size in tensor.get("dims", []) if isinstance(size, int) and abs(size) < LONGEST_SIZE]
-    dtype = _first(tensor, "data_type")
-    result = Variable(
+    sizes = [size for size in _plain(tensor, "dims") if isinstance(size, int) and abs(size) < LONGEST_SIZE]
+    dtype = text(tensor, "data_type")
+    facts = {field: _plain(of, field)[0] for field in ("stop_gradient", "need_check_feed") if field in of}
+    return Variable(
         name=name,
-        type=str(_first(kind, "type")),
+        type=str(text(kind, "type")),
         shape=tuple(sizes) if tensor else None,
-        dtype=dtype_name(dtype) if isinstance(dtype, str) else None,
-        persistable=_first(message, "persistable") is True,
-        is_parameter=_first(message, "is_parameter") if "is_parameter" in message else None,
+        dtype=dtype_name(dtype) if dtype else None,
+        persistable=text(of, "persistable") == "true",
+        is_parameter=_plain(of, "is_parameter")[0] if "is_parameter" in of else None,
+        attributes=facts | _attributes(of),
     )
-    fields = ("stop_gradient", "need_check_feed")
-    result.attributes = {field: _first(message, field) for field in fields if field in message}
-    result.attributes.update(_attributes(message.get("attrs", [])))
-    return result
 
 
-def operation(message: Message) -> Operation | None:
+def operation(of: Message) -> Operation | None:
     """Returns the operation of an `ops` message; None where its type is not there."""
-    kind = _first(message, "type")
-    if not isinstance(kind, str):
+    kind = text(of, "type")
+    if not kind:
         return None
-    result = Operation(kind, _slots(message.get("inputs", [])), _slots(message.get("outputs", [])))
-    result.attributes = dict(_attributes(message.get("attrs", [])))
-    if "is_target" in message:
-        result.attributes["is_target"] = _first(message, "is_target")
-    return result
+    target = {"is_target": _plain(of, "is_target")[0]} if "is_target" in of else {}
+    return Operation(kind, _slots(of, "inputs"), _slots(of, "outputs"), _attributes(of) | target)
 
 
 def find_parameters(program: Program) -> None:
@@ -73,13 +58,8 @@ def find_parameters(program: Program) -> None:
             state.is_parameter = state.name in updated if updated else state.name not in written
 
 
-def _first(message: Message, field: str) -> Any:
-    return next(iter(message.get(field, [])), None)
-
-
-def _message(message: Message, field: str) -> Message:
-    value = _first(message, field)
-    return value if isinstance(value, dict) else {}
+def _plain(of: Message, field: str) -> list[Any]:
+    return [plain(value) for value in of.get(field, ())]
 
 
 def _tensors(kind: Message) -> Iterator[Message]:
@@ -90,21 +70,17 @@ def _tensors(kind: Message) -> Iterator[Message]:
                 yield from [inner] if "data_type" in inner else _tensors(inner)
 
 
-def _slots(messages: Iterable[Any]) -> Slots:
-    slots: Slots = []
-    for message in messages:
-        if isinstance(message, dict):
-            names = [str(name) for name in message.get("arguments", [])]
-            slots.append((str(_first(message, "parameter")), names))
-    return slots
+def _slots(of: Message, field: str) -> Slots:
+    return [(str(text(slot, "parameter")), texts(slot, "arguments")) for slot in messages(of, field)]
 
 
-def _attributes(messages: Iterable[Any]) -> Iterator[tuple[str, Any]]:
-    for message in messages:
-        if isinstance(message, dict) and "name" in message:
-            kind = str(_first(message, "type"))
-            values = [value for field, held in message.items() if field not in ("name", "type") for value in held]
-            yield str(_first(message, "name")), _value(kind, values)
+def _attributes(of: Message) -> dict[str, Any]:
+    result: dict[str, Any] = {}
+    for held in messages(of, "attrs"):
+        if (name := text(held, "name")) is not None:
+            values = [value for field in held if field not in ("name", "type") for value in _plain(held, field)]
+            result[name] = _value(str(text(held, "type")), values)
+    return result
 
 
 def _value(kind: str, values: list[Any]) -> Any:

@@ -1,16 +1,12 @@
 """Reads programs as protobuf text (`Program.to_string()`, `str(program)` of the first releases), one field per line."""
 
-import re
-
 from nbkit.readers.paddle.records import Block, Program
 from nbkit.readers.paddle.text import protobuf_records
-from nbkit.readers.paddle.text.prefix import Prefix
-from nbkit.readers.paddle.text.protobuf_records import Message
+from nbkit.readers.paddle.text.text_reader import TextReader
 from nbkit.readers.skipped_lines import SkippedLines
+from nbkit.readers.text_proto import CLOSES, NO_FIELD, Message, number, parsed
 
 FORM = "protobuf text"
-OPENS = re.compile(r"(\w{1,60}) ?\{")
-FIELD = re.compile(r"(\w{1,60}): ?(.+)", re.DOTALL)
 TOP = ("blocks", "version", "op_version_map")
 RECORDS = ("vars", "ops")
 DEEPEST, MOST_BLOCKS = 30, 1 << 30
@@ -22,38 +18,36 @@ def begins(text: str) -> bool:
     return text.rstrip().endswith("blocks {")
 
 
-class ProtobufReader:
-    """Takes the lines of a file in order and adds to `programs` what they are; `close()` ends the last record."""
+class ProtobufReader(TextReader):
+    """Reads programs as protobuf text; `close()` ends the last record."""
 
     def __init__(self, programs: list[Program], skipped: SkippedLines) -> None:
-        self._programs = programs
-        self._skipped = skipped
-        self._prefix = Prefix()
-        self._program: Program | None = None
+        super().__init__(programs, skipped)
         self._block: Block | None = None
         self._open: list[tuple[str, Message, int]] = []  # messages with their names and first lines
 
     @property
     def is_open(self) -> bool:
-        """Returns whether a block has begun and not ended."""
         return bool(self._open)
 
     def line(self, number: int, text: str) -> None:
-        """Takes the next line, its number from 1."""
         if not self._open and begins(text):
             self._prefix.learn(text.rstrip().removesuffix("blocks {"))
         text = self._prefix.strip(text).strip()
-        if match := OPENS.fullmatch(text):
-            self._begin(number, match[1])
-        elif text == "}":
+        name, value = parsed(text)
+        if name == CLOSES:
             self._end(is_cut=False)
-        elif self._open and (match := FIELD.fullmatch(text)):
-            self._field(match[1], match[2])
-        elif self._open and text:
-            self._skipped.add(number, text, "is no field of a message")
+        elif name == NO_FIELD:
+            if self._open and text:
+                self._skipped.add(number, text, "is no field of a message")
+            if self._open and text.endswith("{") and ":" not in text:
+                self._open.append((text, {}, number))  # a message of a damaged name ends as others do
+        elif value is None:
+            self._begin(number, name)
+        elif self._open:
+            self._field(name, value)
 
     def close(self) -> None:
-        """Takes note that the file has ended."""
         while self._open:
             self._end(is_cut=True)
         if self._program:
@@ -87,9 +81,9 @@ class ProtobufReader:
             self._open[-1][1].setdefault(name, []).append(message)
 
     def _field(self, name: str, text: str) -> None:
-        value = protobuf_records.scalar(text)
-        self._open[-1][1].setdefault(name, []).append(value)
-        if len(self._open) == 1 and self._block and isinstance(value, int):
+        self._open[-1][1].setdefault(name, []).append(text)
+        value = number(text) if len(self._open) == 1 else None
+        if self._block and isinstance(value, int):
             if name == "idx" and 0 <= value < MOST_BLOCKS:
                 self._insert_block(value)
             elif name in ("parent_idx", "forward_block_idx"):
@@ -100,13 +94,10 @@ class ProtobufReader:
         if self._block is None or self._block.index >= 0:
             return
         self._block.index = index
-        if self._program is None or (self._program.blocks and index <= max(self._program.blocks)):
-            if self._program:
-                protobuf_records.find_parameters(self._program)
-            self._program = Program(FORM)
-            self._programs.append(self._program)
-        self._program.blocks[index] = self._block
-        self._program.closed = False
+        before = self._program
+        self._place(self._block, FORM)
+        if before and before is not self._program:
+            protobuf_records.find_parameters(before)
 
     def _record(self, name: str, message: Message, line: int, *, is_cut: bool) -> None:
         self._insert_block()

@@ -4,7 +4,7 @@ import re
 
 from nbkit.readers.paddle.records import Block, Program
 from nbkit.readers.paddle.text import operations, variables
-from nbkit.readers.paddle.text.prefix import Prefix
+from nbkit.readers.paddle.text.text_reader import TextReader
 from nbkit.readers.skipped_lines import SkippedLines
 
 # The brace and more may be lost where columns are.
@@ -16,14 +16,11 @@ FORM, HEADLESS = "readable", "readable, without a header"
 MOST_CONTINUED = 10_000
 
 
-class ReadableReader:
-    """Takes the lines of a file in order and adds to `programs` what they are; `close()` ends the last record."""
+class ReadableReader(TextReader):
+    """Reads readable programs; `close()` ends the last record."""
 
     def __init__(self, programs: list[Program], skipped: SkippedLines) -> None:
-        self._programs = programs
-        self._skipped = skipped
-        self._prefix = Prefix()
-        self._program: Program | None = None
+        super().__init__(programs, skipped)
         self._block: Block | None = None
         self._is_open = False
         self._record: list[str] = []  # an operation that goes on in the next line
@@ -32,11 +29,9 @@ class ReadableReader:
 
     @property
     def is_open(self) -> bool:
-        """Returns whether a block has begun and not ended."""
         return self._is_open
 
     def line(self, number: int, text: str) -> None:
-        """Takes the next line, its number from 1."""
         text = self._prefix.strip(text)
         if self._record and self._continues(number, text):
             return
@@ -55,7 +50,6 @@ class ReadableReader:
             self._declaration(number, text)
 
     def close(self) -> None:
-        """Takes note that the file has ended, or a program of another form begins."""
         self._end_record(is_cut=True)
 
     def _header(self, text: str) -> re.Match[str] | None:
@@ -63,23 +57,13 @@ class ReadableReader:
         return match if match and operations.INPUTS not in text[: match.start()] else None
 
     def _open(self, number: int, match: re.Match[str]) -> None:
-        index = int(match[1])
-        program = self._program
-        if program is None or (program.blocks and index <= max(program.blocks)):
-            program = self._new_program(FORM)
         if before := match.string[: match.start()].strip():
             self._prefix.learn(before)
-        self._block = Block(index, line=number)
+        self._block = Block(int(match[1]), line=number)
         for name, block in LINKS.findall(match.string):
             setattr(self._block, name, int(block))
-        program.blocks[index] = self._block
-        program.closed = False
+        self._place(self._block, FORM)
         self._is_open = True
-
-    def _new_program(self, form: str) -> Program:
-        self._program = Program(form)
-        self._programs.append(self._program)
-        return self._program
 
     def _current(self, number: int) -> Block:
         """Returns the block of a record; where no header precedes it, that of a program without headers."""

@@ -3,6 +3,7 @@
 import re
 from typing import Any
 
+from nbkit.readers.element_sizes import sizes_in
 from nbkit.readers.paddle.dtypes import dtype_name
 from nbkit.readers.paddle.records import Variable
 from nbkit.readers.paddle.text import dist_attr
@@ -69,9 +70,7 @@ def _fill(variable: Variable, rest: str) -> str | None:
     match = TAIL.match(rest)
     if match is None:
         return "its shape and dtype cannot be read"
-    sizes = match[1].replace("L", "").replace(",", " ").split()
-    if all(size.lstrip("-").isdecimal() and len(size) < 19 for size in sizes):
-        variable.shape = tuple(int(size) for size in sizes)
+    variable.shape = sizes_in(match[1].replace("L", "").replace(",", " ").split())
     named = match[2] or match[3]
     variable.dtype = dtype_name(named) if named else None
     if match[4]:

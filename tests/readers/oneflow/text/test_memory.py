@@ -1,6 +1,7 @@
 """Lines on memory of a plan, as rows."""
 
-from nbkit.readers.oneflow.text.memory import Memory, finite
+from nbkit.readers.oneflow.text.memory import Memory
+from nbkit.readers.text_proto import finite
 
 
 def test_plans_blocks_and_tensors() -> None:

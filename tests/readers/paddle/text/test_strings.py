@@ -2,7 +2,7 @@
 
 import pytest
 
-from nbkit.readers.paddle.text.strings import octal_text, string_list, unquoted
+from nbkit.readers.paddle.text.values import string_list, unquoted
 
 
 @pytest.mark.parametrize(
@@ -18,10 +18,6 @@ from nbkit.readers.paddle.text.strings import octal_text, string_list, unquoted
 )
 def test_a_string_is_read_as_python_prints_it(literal, text):
     assert unquoted(literal) == text
-
-
-def test_octal_bytes_are_utf8():
-    assert octal_text(r'"\345\261\202\tx\351"') == "层\txé"
 
 
 @pytest.mark.parametrize(
