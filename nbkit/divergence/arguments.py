@@ -4,6 +4,8 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from nbkit.step.decode import arguments_of
+
 # To compare runs that differ in these is what people do.
 PLACEMENT = ("device", "pin_memory", "non_blocking")
 Pairs = Mapping[str, list[Any]]
@@ -16,7 +18,7 @@ def other_arguments(left: object, right: object) -> Pairs:
     """
     if left == right:
         return {}
-    sides = [json.loads(text) if isinstance(text, str) else {} for text in (left, right)]
+    sides = [arguments_of(text) for text in (left, right)]
     names = [name for name in {**sides[0], **sides[1]} if name not in PLACEMENT]
     pairs = {name: [side.get(name) for side in sides] for name in names}
     return {name: pair for name, pair in pairs.items() if pair[0] != pair[1]}

@@ -17,6 +17,7 @@ from nbkit.divergence.runs import Read, Run, has_values, run_of
 from nbkit.divergence.spread import LEEWAY, Spread
 from nbkit.errors import OptionError
 from nbkit.schema import ALIGNMENT
+from nbkit.step.decode import sizes_of
 
 BEGINNINGS = ("local", "input")
 MOST_TIMES = 8
@@ -234,11 +235,7 @@ def _relation(made: Read) -> str:
     left, right = made.left, made.right
     if left.shape == right.shape:
         return tensor_relation(None, None, (left.dtype, right.dtype))
-    return tensor_relation(_sizes(left.shape), _sizes(right.shape), (left.dtype, right.dtype))
-
-
-def _sizes(shape: str) -> tuple[int, ...]:
-    return tuple(json.loads(shape))
+    return tensor_relation(sizes_of(left.shape), sizes_of(right.shape), (left.dtype, right.dtype))
 
 
 def comparable(frames: Mapping[str, pd.DataFrame], which: str) -> Run:

@@ -25,7 +25,9 @@ TOP_FILES = {
     "__init__": "root",
     "__main__": "command_line",
 }
-BASE_FOLDERS = dict.fromkeys(("schema", "numerics", "ops", "timeline", "divergence", "graphs", "devices"), "base")
+BASE_FOLDERS = dict.fromkeys(
+    ("schema", "numerics", "ops", "step", "timeline", "divergence", "graphs", "devices"), "base"
+)
 FRAMES = {"numpy", "pandas"}
 # What a module of compat imports; only a layer that may import that may import the module.
 COMPAT = {"text_dtype": "pandas", "torch_versions": "torch"}

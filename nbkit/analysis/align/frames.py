@@ -1,6 +1,5 @@
 """Makes the frames of an alignment: its pairs, the results of both executions, and both graphs."""
 
-import json
 from collections.abc import Iterator, Mapping
 from math import prod
 from typing import Any
@@ -21,6 +20,7 @@ from nbkit.graphs.module_paths import ModulePaths
 from nbkit.graphs.rows import GraphRows, json_text, shape_text
 from nbkit.numerics.blocks import same_bits
 from nbkit.schema import ALIGNMENT, CORRESPONDENCE, RESULTS
+from nbkit.step.decode import arguments_of
 from nbkit.trace.executions.execution import Execution
 
 Row = dict[str, Any]
@@ -240,7 +240,7 @@ def graph_frames(execution: Execution, graph: str) -> dict[str, pd.DataFrame]:
     nodes = {}
     for result in execution.results:
         columns = {name: getattr(result, name) for name in ("op", "phase", "source", "dtype")}
-        attributes = {"arguments": json.loads(result.arguments)} if result.arguments else {}
+        attributes = {"arguments": arguments_of(result.arguments)} if result.arguments else {}
         module = module_of_result(result.kind, result.name, result.module)
         nodes[result.result_id] = rows.node(
             graph, result.kind, result.name, shape=result.shape, attributes=attributes, module=module, **columns

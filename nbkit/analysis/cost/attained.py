@@ -1,6 +1,5 @@
 """Places the ops of a predicted step below the roofs of its device."""
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -12,6 +11,7 @@ from nbkit.analysis.cost.op_totals import costs_of
 from nbkit.analysis.time.roofline import roofline
 from nbkit.errors import OptionError
 from nbkit.schema import OPS
+from nbkit.step.decode import inputs_in
 from nbkit.trace.checks import checked_trace
 from nbkit.trace.trace import Trace
 
@@ -82,7 +82,7 @@ def measured(trace: Trace) -> pd.DataFrame:
     return pd.DataFrame(
         {
             "op": table["op"],
-            "dtype": [next(filter(None, json.loads(dtypes[key])), None) for key in keys],
+            "dtype": [next(filter(None, inputs_in(dtypes[key]) or ()), None) for key in keys],
             "bound": None,
             "calls": table["calls"],
             "time_us": table["time_us"],

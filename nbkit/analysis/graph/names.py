@@ -1,6 +1,5 @@
 """Names the ops and tensors of a trace in its graph."""
 
-import json
 from typing import Any
 
 import numpy as np
@@ -9,6 +8,7 @@ import pandas as pd
 
 from nbkit.graphs.rows import json_text
 from nbkit.schema import TEXT
+from nbkit.step.decode import arguments_of
 
 
 def op_names(ops: pd.Series) -> pd.Series:
@@ -57,5 +57,5 @@ def _text(facts: dict[str, Any]) -> str | None:
 
 def _value(name: str, value: Any) -> Any:
     if name == "arguments":
-        return json.loads(value)
+        return arguments_of(value)
     return value if isinstance(value, str) else int(value)

@@ -5,7 +5,8 @@ from math import inf
 
 from nbkit.analysis.graph_match.locations import Locations
 from nbkit.analysis.graph_match.pairs import Groups, Pairs, groups, if_as_many, if_single, in_order
-from nbkit.analysis.graph_match.side import Node, Shape, Side
+from nbkit.analysis.graph_match.side import Node, Side
+from nbkit.step.decode import Shape
 
 OPERANDS = ("query", "key", "value")
 # So many ops lie between a projection and the attention that reads it, at most: rotary embedding, norms, repeats.

@@ -6,10 +6,11 @@ from typing import Any, TypeVar
 
 from nbkit.analysis.graph_match.pairs import Pairs
 from nbkit.analysis.graph_match.parameters import is_weight
-from nbkit.analysis.graph_match.side import Node, Shape, Side
+from nbkit.analysis.graph_match.side import Node, Side
 from nbkit.divergence.arguments import in_words, other_arguments
 from nbkit.divergence.columns import action_of, shape_relation, tensor_relation
 from nbkit.graphs.rows import json_text
+from nbkit.step.decode import Shape
 
 Thing = TypeVar("Thing")
 Row = dict[str, Any]

@@ -9,8 +9,7 @@ import pandas as pd
 
 from nbkit.ops.kinds import PASSING, op_kind
 from nbkit.schema import EDGES, NODES, PARTS
-
-Shape = tuple[int | None, ...]
+from nbkit.step.decode import Shape, shapes_in
 
 
 @dataclass(frozen=True)
@@ -134,12 +133,10 @@ def side_of(frames: Mapping[str, pd.DataFrame], graph: str) -> Side:
 def _columns(table: pd.DataFrame) -> list[list[object]]:
     ops, kinds = _texts(table["op"]), table["kind"].tolist()
     does = [op_kind(op) if kind == "op" else kind for op, kind in zip(ops, kinds, strict=True)]
-    read: dict[str | None, Shape | None] = {}
-    shapes = [read[text] if text in read else read.setdefault(text, _shape(text)) for text in _texts(table["shape"])]
     texts = {name: _texts(table[name]) for name in ("name", "module", "role", "phase", "dtype")}
     return [
         table["node_id"].tolist(), kinds, ops, does, texts["name"], texts["module"], _whole(table["part_id"]),
-        texts["role"], texts["phase"], texts["dtype"], shapes, _arguments(table["attributes"]),
+        texts["role"], texts["phase"], texts["dtype"], shapes_in(table["shape"]), _arguments(table["attributes"]),
     ]  # fmt: skip
 
 
@@ -174,7 +171,3 @@ def _texts(column: "pd.Series[str]") -> list[str | None]:
 
 def _whole(column: "pd.Series[int]") -> list[int | None]:
     return [None if is_null else value for value, is_null in zip(column.tolist(), column.isna(), strict=True)]
-
-
-def _shape(text: str | None) -> Shape | None:
-    return None if text is None else tuple(json.loads(text))

@@ -4,8 +4,9 @@ from collections.abc import Sequence, Set
 from functools import cached_property
 from heapq import heapify, heappop, heappush
 
-from nbkit.analysis.structure.source import Source, sizes
+from nbkit.analysis.structure.source import Source
 from nbkit.ops.kinds import MAKERS, PRODUCTS, TRANSPARENT
+from nbkit.step.decode import Shape, shape_of
 
 HELD = ("parameter", "buffer", "constant")
 
@@ -61,10 +62,10 @@ class Flow:
         """Returns op type of a node, as its framework calls it."""
         return self._ops[node] or ""
 
-    def shape(self, node: int) -> list[int | None] | None:
+    def shape(self, node: int) -> Shape | None:
         """Returns sizes of a node's first result; None if unknown."""
         text = self._shapes[node]
-        return sizes(text) if isinstance(text, str) else None
+        return shape_of(text) if isinstance(text, str) else None
 
     def may_be_integer(self, node: int) -> bool:
         """Returns whether a node's first result holds integers, as far as is known."""

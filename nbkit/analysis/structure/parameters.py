@@ -9,9 +9,9 @@ from typing import Any
 
 import pandas as pd
 
-from nbkit.analysis.structure.source import sizes
 from nbkit.analysis.structure.tree import PartTree
 from nbkit.schema import TEXT
+from nbkit.step.decode import shape_of
 
 
 def parameter_forms(nodes: pd.DataFrame, tree: PartTree, parts: list[int]) -> list[Hashable]:
@@ -53,7 +53,7 @@ def parameter_counts(
 
 
 def _product(shape: object) -> int:
-    known = sizes(shape) if isinstance(shape, str) else []
+    known = shape_of(shape) if isinstance(shape, str) else ()
     return 0 if None in known else math.prod(size for size in known if size is not None)
 
 

@@ -1,7 +1,6 @@
 """Source holds the columns of nodes and edges that structure is recognized from, as lists, for all graphs."""
 
-import json
-from functools import cache, cached_property
+from functools import cached_property
 from typing import Any
 
 import pandas as pd
@@ -51,10 +50,3 @@ class Source:
     def _column(self, name: str) -> list[Any]:
         column = self._nodes[name]
         return column.astype(object).where(column.notna(), None).tolist()
-
-
-@cache
-def sizes(text: str) -> list[int | None]:
-    """Returns sizes of the text of a shape."""
-    result: list[int | None] = json.loads(text)
-    return result

@@ -1,6 +1,6 @@
 """Says how near an op comes to what the device can do, where its FLOPs are known."""
 
-import json
+from collections.abc import Mapping
 from math import nan, prod
 from typing import Any
 
@@ -12,6 +12,7 @@ from nbkit.errors import OptionError
 from nbkit.ops.families import ATTENTION_KERNELS, MATRIX_PRODUCTS, gradients_of
 from nbkit.ops.names import packet_of
 from nbkit.schema import OPS, TENSORS, TEXT
+from nbkit.step.decode import arguments_of, inputs_in
 from nbkit.trace.checks import is_number
 
 CALL = ["op", "input_shapes", "input_dtypes", "arguments", "flops"]
@@ -82,20 +83,20 @@ def _sizes(calls: pd.DataFrame, tensors: pd.DataFrame | None, element_bytes: int
 
 def _size(element: int | None, op: str, inputs: object, dtypes: object, arguments: object, flops: float) -> float:
     """Returns bytes of the inputs and outputs of a call; NaN where they do not follow from the shapes."""
-    shapes = json.loads(inputs) if isinstance(inputs, str) else []
-    names = json.loads(dtypes) if isinstance(dtypes, str) else [None] * len(shapes)
+    shapes = inputs_in(inputs) or []
+    names = inputs_in(dtypes) or [None] * len(shapes)
     known = [(shape, name) for shape, name in zip(shapes, names, strict=True) if shape]
     sizes = [element or (dtype_bytes(name) if name else nan) for _, name in known]
     tensors = [shape for shape, _ in known]
     if any(isinstance(size, list) for shape in tensors for size in shape):  # a list of tensors
         return nan
-    given = json.loads(arguments) if isinstance(arguments, str) else {}
+    given = arguments_of(arguments)
     written = _written(packet_of(op), tensors, given, flops)
     read = sum(prod(shape) * size for shape, size in zip(tensors, sizes, strict=True))
     return float(read + written * (sizes or [nan])[0])
 
 
-def _written(op: str, inputs: list[list[int]], arguments: dict[str, Any], flops: float) -> float:
+def _written(op: str, inputs: list[list[int]], arguments: Mapping[str, Any], flops: float) -> float:
     """Returns elements of the outputs of a product, convolution or attention; NaN for other ops."""
     if op in MATRIX_PRODUCTS and len(inputs) >= 2:
         return float(prod(inputs[-2][:-1]) * inputs[-1][-1])

@@ -1,6 +1,5 @@
 """Copies inputs and results of the first calls that are wrong, bounded in number and bytes."""
 
-import json
 from collections import Counter
 from typing import Any, NamedTuple
 
@@ -15,6 +14,7 @@ from nbkit.numerics.metrics import Metrics
 from nbkit.numerics.noise_ratio import RIGHT
 from nbkit.numerics.precision import Array
 from nbkit.patterns import Patterns, op_matcher, split_patterns
+from nbkit.step.decode import sizes_of
 from nbkit.trace.captured_values import CapturedCall, CapturedResult
 from nbkit.trace.checks import is_number
 from nbkit.trace.device_setups import watch_of
@@ -133,9 +133,8 @@ class CallCapturer:
         inputs = 0 if slot in self.calls else call.size_bytes
         size = inputs + values.actual.nbytes + values.expected.nbytes
         self._check_room(size)
-        shape = tuple(json.loads(row["shape"]))
         result = CapturedResult(
-            values.place, row["role"], row["position"], row["dtype"], shape, values.expected_shape,
+            values.place, row["role"], row["position"], row["dtype"], sizes_of(row["shape"]), values.expected_shape,
             _max_abs_error(row), np.array(values.actual), np.array(values.expected),
         )  # fmt: skip
         self.calls[slot] = CapturedCall(**{**vars(call), "results": (*call.results, result)})

@@ -32,6 +32,7 @@ from nbkit.numerics.noise_ratio import outside, where_not_finite
 from nbkit.numerics.precision import DTYPES, Array, Precision, precision_of
 from nbkit.numerics.tolerances import Tolerances
 from nbkit.schema.message import Message, element, joined
+from nbkit.step.decode import sizes_of
 
 # So many elements of small tensors wait to be measured together: one call of numpy costs what a thousand elements do.
 WAITING = 1 << 16
@@ -281,7 +282,7 @@ def _message(pair: Pair, row: Row, wrong: Array) -> str:
         error = np.abs(actual.astype(complex) - pair.expected.astype(complex))
     error = np.where(wrong, np.where(np.isnan(error), np.inf, error), -1.0)
     worst = int(error.argmax())
-    index = [int(number) for number in np.unravel_index(worst, tuple(json.loads(row["shape"])))]
+    index = [int(number) for number in np.unravel_index(worst, sizes_of(row["shape"]))]
     values = [element(f"{side[worst]:.9g}") for side in (actual, pair.expected)]
     worst_element = Message(f"worst at {index}: ", values[0], ", expected ", values[1])
     actual_nan, expected_nan, actual_inf, expected_inf = (int(count) for count in row["metrics"][1:5])

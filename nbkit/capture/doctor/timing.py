@@ -21,6 +21,7 @@ from nbkit.findings.time.rules import time_findings
 from nbkit.ops.flops import call_flops, formulas, rule_of
 from nbkit.schema import FINDINGS, TIMINGS
 from nbkit.schema.findings import MOST_OPS
+from nbkit.step.decode import arguments_of, inputs_in
 from nbkit.timeline.median_times import at_median_times, gaps_us, moved
 from nbkit.trace.trace import Trace
 
@@ -129,17 +130,15 @@ def flops_of(frames: Frames) -> dict[str, int]:
         if formula is None:
             counted["uncounted_calls"] += calls * (rule_of(_overload(op)) is None)
             continue
-        shapes = row["input_shapes"]
-        flops = (
-            call_flops(formula, json.loads(shapes), _values(op, row["arguments"])) if isinstance(shapes, str) else None
-        )
+        shapes = inputs_in(row["input_shapes"])
+        flops = None if shapes is None else call_flops(formula, shapes, _values(op, row["arguments"]))
         counted["uncounted_calls" if flops is None else "flops"] += calls * (1 if flops is None else flops)
     return counted
 
 
 def _values(op: str, arguments: object) -> list[Any]:
     """Returns the arguments of a call in their order, null for tensors."""
-    named = json.loads(arguments) if isinstance(arguments, str) else {}
+    named = arguments_of(arguments)
     return [named.get(argument.name) for argument in _overload(op)._schema.arguments]
 
 

@@ -1,12 +1,13 @@
 """Describes what of a step another op could do, by its sizes, so that both can be run and timed."""
 
-import json
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import pandas as pd
+
+from nbkit.step.decode import arguments_of, inputs_in
 
 
 class Place(NamedTuple):
@@ -113,16 +114,14 @@ class Inputs(NamedTuple):
 
 def inputs_of(ops: pd.DataFrame, row: int) -> Inputs | None:
     """Returns the inputs of an op; null where its shapes were not recorded, or are lists of tensors."""
-    shapes, dtypes, device, arguments = (
-        ops[name].iat[row] for name in ("input_shapes", "input_dtypes", "device", "arguments")
-    )
-    if not (isinstance(shapes, str) and isinstance(dtypes, str) and isinstance(device, str)):
+    shapes, dtypes = (inputs_in(ops[name].iat[row]) for name in ("input_shapes", "input_dtypes"))
+    device = ops["device"].iat[row]
+    if shapes is None or dtypes is None or not isinstance(device, str):
         return None
-    sizes = [tuple(shape) for shape in json.loads(shapes)]
+    sizes = [tuple(shape) for shape in shapes]
     if not all(isinstance(size, int) for shape in sizes for size in shape):
         return None
-    named = json.loads(arguments) if isinstance(arguments, str) else {}
-    return Inputs(sizes, json.loads(dtypes), device, named)
+    return Inputs(sizes, dtypes, device, arguments_of(ops["arguments"].iat[row]))
 
 
 class Subnormal(NamedTuple):

@@ -1,6 +1,5 @@
 """Finds gradients that a backward pass added to those of the step before, and means that add up undivided."""
 
-import json
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
@@ -13,6 +12,7 @@ from nbkit.findings.training.facts import Accumulation, Audit
 from nbkit.findings.training.names import about, listed_names, plural
 from nbkit.ops.families import family
 from nbkit.ops.names import packet_of
+from nbkit.step.decode import arguments_of
 
 ADVICE = "Call optimizer.zero_grad() before each backward pass that begins a step, or after each step."
 EARLIER = (
@@ -142,7 +142,7 @@ def _loss(audit: Audit, ops: range) -> int | None:
 
 def _is_mean(op: str, arguments: object) -> bool:
     name = packet_of(op)
-    reduction = json.loads(arguments).get("reduction", MEAN) if isinstance(arguments, str) else MEAN
+    reduction = arguments_of(arguments).get("reduction", MEAN)
     return name == "mean" or (name in LOSSES and reduction == MEAN)
 
 

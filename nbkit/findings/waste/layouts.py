@@ -1,6 +1,5 @@
 """Finds lines that bring activations of a channels_last model back to NCHW, so that convolutions convert them again."""
 
-import json
 from collections import defaultdict
 
 import numpy as np
@@ -10,6 +9,7 @@ from nbkit.findings.finding import Finding, rule
 from nbkit.findings.time.step import Ints
 from nbkit.findings.waste.step import RecordedStep
 from nbkit.ops.families import CONVOLUTIONS
+from nbkit.step.decode import sizes_of
 
 OTHER, CHANNELS_LAST, NCHW = 0, 1, 2
 # The dimensions from the innermost to the outermost.
@@ -119,14 +119,14 @@ def _layouts(tensors: pd.DataFrame) -> Ints:
 def _layout(shape: str, stride: int, strides: pd.Index) -> int:
     if stride < 0 or shape.count(",") != 3:
         return OTHER
-    sizes, steps = json.loads(shape), json.loads(str(strides[stride]))
-    if None in sizes or 0 in sizes:
+    sizes, steps = sizes_of(shape), sizes_of(str(strides[stride]))
+    if min(sizes) < 1:
         return OTHER
     fitting = [kind for kind, order in ORDERS.items() if _is_dense(sizes, steps, order)]
     return fitting[0] if len(fitting) == 1 else OTHER
 
 
-def _is_dense(sizes: list[int], steps: list[int], order: tuple[int, ...]) -> bool:
+def _is_dense(sizes: tuple[int, ...], steps: tuple[int, ...], order: tuple[int, ...]) -> bool:
     expected = 1
     for dim in order:
         if sizes[dim] > 1 and steps[dim] != expected:

@@ -1,12 +1,12 @@
 """The alignment as text: a line for each pair, its mark, both sides in columns, and their difference."""
 
-import json
 from collections.abc import Sequence
 from typing import Any
 
 import pandas as pd
 
 from nbkit.schema import RESULTS
+from nbkit.step.decode import shape_of
 from nbkit.trace.trace import Trace
 from nbkit.units import general, is_null
 from nbkit.views.alignment.verdicts import SIDES, results_of, rows_of
@@ -99,7 +99,7 @@ def _texts(values: pd.Series) -> Texts:
 
 
 def _shapes(values: pd.Series) -> Texts:
-    known = {text: _shape(json.loads(text)) for text in values.dropna().unique()}
+    known = {text: _shape(shape_of(text)) for text in values.dropna().unique()}
     return [known.get(text, "") for text in values.astype(object)]
 
 

@@ -5,6 +5,7 @@ from itertools import permutations
 from nbkit.analysis.structure.flow import Flow
 from nbkit.analysis.structure.patterns.pattern_match import PatternMatch
 from nbkit.ops.kinds import LOSSES
+from nbkit.step.decode import Shape
 
 
 def embeddings(flow: Flow) -> list[PatternMatch]:
@@ -16,13 +17,13 @@ def embeddings(flow: Flow) -> list[PatternMatch]:
     ]
 
 
-def _table(flow: Flow, node: int) -> list[int | None] | None:
+def _table(flow: Flow, node: int) -> Shape | None:
     """Returns shape of the weight whose rows an op takes by integers; None if it does something else."""
     rows = flow.shape(node)
     for table, indices in permutations(flow.reads[node], 2):
         sizes, counts = flow.shape(table), flow.shape(indices)
         is_weight = flow.kinds[flow.origin(table)] == "parameter" and flow.may_be_integer(indices)
-        if is_weight and sizes and counts is not None and len(sizes) == 2 and rows == [*counts, sizes[1]]:
+        if is_weight and sizes and counts is not None and len(sizes) == 2 and rows == (*counts, sizes[1]):
             return sizes
     return None
 

@@ -8,7 +8,7 @@ from nbkit.analysis.structure.graph import Graph
 from nbkit.analysis.structure.patterns import PatternMatch
 from nbkit.analysis.structure.roles.names import Module, role_by_names
 from nbkit.analysis.structure.roles.rwkv import Shape
-from nbkit.analysis.structure.source import sizes
+from nbkit.step.decode import shape_of
 
 Roles = dict[str, tuple[str, str]]
 # Of these a module holds one alone, or plays another part.
@@ -45,7 +45,7 @@ def _with_blocks(roles: Roles) -> Roles:
 
 
 def _form(shape: str | None) -> Shape | None:
-    known = sizes(shape) if shape is not None else [None]
+    known = shape_of(shape) if shape is not None else (None,)
     return None if None in known else tuple(size for size in known if size is not None)
 
 

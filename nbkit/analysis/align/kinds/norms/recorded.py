@@ -1,6 +1,5 @@
 """Reads the epsilon of a norm from the arguments of the ops that one side runs inside a region."""
 
-import json
 from dataclasses import dataclass
 
 import numpy as np
@@ -8,6 +7,7 @@ import numpy as np
 from nbkit.analysis.align.kinds.case import Case, Floats
 from nbkit.analysis.align.region import Piece
 from nbkit.ops.kinds import ROOTS, op_kind
+from nbkit.step.decode import arguments_of
 
 NAMES = ("eps", "epsilon", "variance_epsilon")
 # What is added before a root, and where no root is seen.
@@ -41,7 +41,7 @@ def _epsilon(piece: Piece, ops: tuple[Piece, ...], made: dict[int, Piece]) -> Ep
     result = piece.result
     if result.kind != "op" or result.op is None:
         return None
-    arguments = json.loads(result.arguments) if result.arguments else {}
+    arguments = arguments_of(result.arguments)
     numbers = [arguments[name] for name in NAMES if isinstance(arguments.get(name), int | float)]
     if numbers:
         return Epsilon(float(numbers[0]))

@@ -1,0 +1,1 @@
+"""Describes a recorded step: shapes and arguments of its ops, decoded."""
