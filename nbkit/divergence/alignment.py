@@ -4,11 +4,9 @@ from collections.abc import Hashable, Iterator, Sequence
 from difflib import SequenceMatcher
 from typing import Any, NamedTuple
 
-import numpy as np
-import pandas as pd
-
 from nbkit.ops.families import COPIES
 from nbkit.ops.names import base_of
+from nbkit.step.step import Step
 
 EVIDENCE = ("name", "name", "structure")
 Key = tuple[Any, ...]
@@ -36,18 +34,12 @@ class Pair(NamedTuple):
     evidence: str | None = None
 
 
-def calls_of(ops: pd.DataFrame, tensors: pd.DataFrame) -> list[Call]:
+def calls_of(step: Step) -> list[Call]:
     """Returns the aten ops that tensors go into or come out of, in call order."""
-    op_ids = tensors["op_id"].to_numpy()
-    order = np.argsort(op_ids, kind="stable")
-    starts = np.flatnonzero(np.diff(op_ids[order], prepend=-1))
-    roles, shapes, names, dtypes = (tensors[name].tolist() for name in ("role", "shape", "name", "dtype"))
-    columns = {name: ops[name].tolist() for name in ("phase", "model", "module", "op")}
+    shapes, names, dtypes = (step.tensors[name].tolist() for name in ("shape", "name", "dtype"))
+    columns = {name: step.ops[name].tolist() for name in ("phase", "model", "module", "op")}
     calls = []
-    for chosen in np.split(order, starts[1:]) if len(order) else []:
-        rows = [int(row) for row in chosen]
-        op_id = int(op_ids[rows[0]])
-        inputs, outputs = ([row for row in rows if roles[row] == role] for role in ("input", "output"))
+    for op_id, inputs, outputs in step.calls():
         phase, model, module, op = (_plain(columns[name][op_id]) for name in columns)
         packet, output_shapes = base_of(op).removesuffix("_for_cpu"), tuple(shapes[row] for row in outputs)
         strict = (phase, model, module, op, output_shapes, tuple(_plain(names[row]) for row in inputs))

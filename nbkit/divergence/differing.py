@@ -36,16 +36,14 @@ class Result(NamedTuple):
 def sides_of(left: Run, right: Run) -> list[Side]:
     """Returns two runs with the values of their tensors."""
     return [
-        Side(run, values, [_is_view(run, call) for call in run.calls])
-        for run, values in zip((left, right), fingerprints(left, right), strict=True)
+        Side(run, values, _are_views(run)) for run, values in zip((left, right), fingerprints(left, right), strict=True)
     ]
 
 
-def _is_view(run: Run, call: Call) -> bool:
-    read = {tensor.storage for tensor in run.read(call)}
-    numbers = {tensor.tensor_id for tensor in run.read(call)}
-    made = run.made(call)
-    return bool(made) and all(tensor.storage in read and tensor.tensor_id not in numbers for tensor in made)
+def _are_views(run: Run) -> list[bool]:
+    """Returns which calls write nothing that they return."""
+    written = run.step.is_written.tolist()
+    return [bool(call.outputs) and not any(written[row] for row in call.outputs) for call in run.calls]
 
 
 def differing(sides: Sequence[Side], known: Sequence[set[int]]) -> list[set[int]]:

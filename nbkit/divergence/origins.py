@@ -6,7 +6,6 @@ what it adds itself counts as a fault if its verdict says so, else as rounding. 
 that compute rightly from its wrong result, however large or small its error is.
 """
 
-from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -14,10 +13,12 @@ import pandas as pd
 
 from nbkit.numerics.noise_ratio import FAULTY
 from nbkit.numerics.precision import precision_of
+from nbkit.schema import OPS
+from nbkit.step.step import Step
 
 # Stands for an error without bound, so that shares of it can be taken.
 HUGE = 1e300
-Key = tuple[str, int]  # role and position of a tensor of an op
+Key = tuple[int, str, int]  # an op, role and position of a tensor of it
 
 
 class ErrorParts(NamedTuple):
@@ -61,66 +62,41 @@ class Origin(NamedTuple):
     eps: float = 0.0
 
 
-class Call(NamedTuple):
-    """Holds an op: the storage of each of its tensors."""
-
-    op_id: int
-    storages: dict[Key, int]
-    numels: dict[Key, int]
-
-    def inputs(self) -> set[int]:
-        return {storage for (role, _), storage in self.storages.items() if role == "input"}
-
-
 def origins(diffs: pd.DataFrame, tensors: pd.DataFrame) -> list[Origin]:
     """Returns the origin of every row of diffs, in their order."""
     rows = _rows_of(diffs)
     classified = [Origin() for _ in range(len(diffs))]
     memory: dict[int, ErrorParts] = {}
     largest: dict[int, int] = {}
-    for call in _calls(tensors):
-        inputs = call.inputs()
-        read = _mixed([memory[storage] for storage in inputs if storage in memory])
-        for key, storage in call.storages.items():
-            row = rows.get((call.op_id, key))
+    step = Step(OPS.frame(), tensors)
+    storages, is_output = step.memory.tolist(), step.is_output.tolist()
+    positions, numels = tensors["position"].tolist(), tensors["numel"].tolist()
+    for op_id, inputs, outputs in step.calls():
+        read_from = {storages[at] for at in inputs}
+        read = _mixed([memory[storage] for storage in read_from if storage in memory])
+        for at in (*inputs, *outputs):
+            storage = storages[at]
+            row = rows.get((op_id, "output" if is_output[at] else "input", positions[at]))
             if row is not None:
-                classified[row.number], part = _classified(row, read, call.op_id)
-            elif key[0] == "output" and storage not in inputs:
+                classified[row.number], part = _classified(row, read, op_id)
+            elif is_output[at] and storage not in read_from:
                 part = read  # not compared: nothing is added
             else:
                 continue  # only read, or a view
-            is_whole = call.numels[key] >= largest.get(storage, 0)
+            is_whole = numels[at] >= largest.get(storage, 0)
             memory[storage] = part if is_whole else _mixed([part, memory.get(storage, CLEAN)])
-            largest[storage] = max(call.numels[key], largest.get(storage, 0))
+            largest[storage] = max(numels[at], largest.get(storage, 0))
     return classified
 
 
-def _rows_of(diffs: pd.DataFrame) -> dict[tuple[int, Key], Row]:
+def _rows_of(diffs: pd.DataFrame) -> dict[Key, Row]:
     columns = ["op_id", "role", "position", "dtype", "status", "local_error", "propagated_error"]
     lists = [diffs[name].tolist() for name in columns]
     rows = {}
     for number, (op_id, role, position, dtype, status, local, propagated) in enumerate(zip(*lists, strict=True)):
         own = HUGE if np.isnan(local) else min(local, HUGE)
-        rows[op_id, (role, position)] = Row(number, str(dtype), status in FAULTY, own, min(propagated, HUGE))
+        rows[op_id, role, position] = Row(number, str(dtype), status in FAULTY, own, min(propagated, HUGE))
     return rows
-
-
-def _calls(tensors: pd.DataFrame) -> Iterator[Call]:
-    """Yields the ops with tensors, in call order."""
-    # A tensor without a storage of its own (a sparse one) is told by its own number.
-    storages = tensors["storage_id"].fillna(-1 - tensors["tensor_id"]).astype("int64").tolist()
-    op_ids = tensors["op_id"].to_numpy()
-    order = np.argsort(op_ids, kind="stable")
-    starts = np.flatnonzero(np.diff(op_ids[order], prepend=-1))
-    lists = tensors["role"].tolist(), tensors["position"].tolist(), tensors["numel"].tolist()
-    for chosen in np.split(order, starts[1:]):
-        keys = [(lists[0][row], lists[1][row]) for row in chosen]
-        if keys:
-            yield Call(
-                int(op_ids[chosen[0]]),
-                {key: storages[row] for key, row in zip(keys, chosen, strict=True)},
-                {key: lists[2][row] for key, row in zip(keys, chosen, strict=True)},
-            )
 
 
 def _mixed(parts: list[ErrorParts]) -> ErrorParts:

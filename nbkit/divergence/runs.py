@@ -7,7 +7,8 @@ import pandas as pd
 
 from nbkit.divergence.alignment import Call, calls_of
 from nbkit.numerics.precision import precision_of
-from nbkit.schema import OPS, TENSORS
+from nbkit.schema import TENSORS
+from nbkit.step.step import Step
 
 COLUMNS = ["tensor_id", "name", "dtype", "shape", "numel"]
 
@@ -44,11 +45,15 @@ class Read(NamedTuple):
 class Run(NamedTuple):
     """Holds what a run's ops are called and where they are, its calls with tensors, and each row of `tensors`."""
 
+    step: Step
     texts: dict[str, list[Any]]  # by column of ops, in the order of op_id
     arguments: list[Any]  # JSON of those that are no tensors, by op_id
-    table: pd.DataFrame
     calls: list[Call]
     tensors: list[Tensor]
+
+    @property
+    def table(self) -> pd.DataFrame:
+        return self.step.tensors
 
     def read(self, call: Call) -> list[Tensor]:
         """Returns the tensors that a call reads."""
@@ -59,19 +64,17 @@ class Run(NamedTuple):
         return [self.tensors[row] for row in call.outputs]
 
 
-def run_of(ops: pd.DataFrame, tensors: pd.DataFrame) -> Run:
-    """Returns the run that these frames of a trace hold."""
-    ops, tensors = OPS.check(ops), TENSORS.check(tensors)
-    # A tensor without a storage of its own (a sparse one) is told by its own number.
-    storages = tensors["storage_id"].fillna(-1 - tensors["tensor_id"]).astype("int64").tolist()
+def run_of(step: Step) -> Run:
+    """Returns the run that a step holds."""
+    tensors = TENSORS.check(step.tensors)
     eps = {dtype: _eps(dtype) for dtype in tensors["dtype"].unique()}
-    rows = zip(storages, *(tensors[name].tolist() for name in COLUMNS), *_sizes(tensors), strict=True)
+    rows = zip(step.memory.tolist(), *(tensors[name].tolist() for name in COLUMNS), *_sizes(tensors), strict=True)
     made = [
         Tensor(storage, tensor_id, _text(name), dtype, shape, numel, rms, extent, eps[dtype])
         for storage, tensor_id, name, dtype, shape, numel, rms, extent in rows
     ]
-    texts = {name: ops[name].tolist() for name in TEXTS}
-    return Run(texts, ops["arguments"].tolist(), tensors, calls_of(ops, tensors), made)
+    texts = {name: step.ops[name].tolist() for name in TEXTS}
+    return Run(step, texts, step.ops["arguments"].tolist(), calls_of(step), made)
 
 
 def has_values(tensors: pd.DataFrame) -> bool:

@@ -18,6 +18,7 @@ from nbkit.divergence.spread import LEEWAY, Spread
 from nbkit.errors import OptionError
 from nbkit.schema import ALIGNMENT
 from nbkit.step.decode import sizes_of
+from nbkit.step.step import Step
 
 BEGINNINGS = ("local", "input")
 MOST_TIMES = 8
@@ -238,15 +239,14 @@ def _relation(made: Read) -> str:
     return tensor_relation(sizes_of(left.shape), sizes_of(right.shape), (left.dtype, right.dtype))
 
 
-def comparable(frames: Mapping[str, pd.DataFrame], which: str) -> Run:
-    """Returns the run in a trace's frames; errors call it `which`. Raises OptionError if it holds no statistics."""
-    ops, tensors = frames.get("ops"), frames.get("tensors")
-    if ops is None or tensors is None or not has_values(tensors):
+def comparable(step: Step, which: str) -> Run:
+    """Returns the run that a step holds; errors call it `which`. Raises OptionError if it holds no statistics."""
+    if not len(step.ops) or not has_values(step.tensors):
         raise OptionError(
             f"{which} holds no value statistics, so there is nothing to compare; record it with "
             f"nbkit.optrace(values='stats')."
         )
-    return run_of(ops, tensors)
+    return run_of(step)
 
 
 def notes_on(alignment: pd.DataFrame) -> list[str]:

@@ -1,1 +1,1 @@
-"""Describes a recorded step: shapes and arguments of its ops, decoded."""
+"""Says which op of a recorded step made, wrote and read what, and decodes its shapes and arguments."""

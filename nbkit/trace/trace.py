@@ -3,13 +3,15 @@
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Literal, Protocol
+from weakref import WeakKeyDictionary
 
 import pandas as pd
 
 from nbkit.errors import SchemaError, TraceError, nearest
 from nbkit.graphs.overlay import By, Colored, How, overlay_of
 from nbkit.progress import Progress
-from nbkit.schema import TABLES
+from nbkit.schema import OPS, TABLES, TENSORS
+from nbkit.step.step import Step
 from nbkit.trace import storage
 from nbkit.trace.captured_values import CapturedCall
 from nbkit.trace.export.chrome_trace import write_chrome_trace
@@ -178,3 +180,18 @@ class Trace:
     def _display_(self) -> Any:
         """Returns what marimo shows, which asks for it by this name."""
         return repr(self) if self.presenter is None or not self.frames else self.presenter.in_marimo(self)
+
+
+_STEPS: WeakKeyDictionary[Trace, Step] = WeakKeyDictionary()
+
+
+def step_of(trace: Trace) -> Step:
+    """Returns the step that a trace holds, made once for as long as its frames are the same objects.
+
+    A frame that the trace does not have is empty.
+    """
+    ops, tensors = (trace.frames.get(table.name, table.frame()) for table in (OPS, TENSORS))
+    step = _STEPS.get(trace)
+    if step is None or step.ops is not ops or step.tensors is not tensors:
+        step = _STEPS[trace] = Step(ops, tensors)
+    return step

@@ -1,6 +1,7 @@
 """Tests which op of one run is which of another, from literal runs."""
 
 from nbkit.divergence.alignment import aligned, calls_of
+from nbkit.step.step import Step
 from tests.support.fakes import make_ops, make_tensors
 
 
@@ -13,7 +14,7 @@ def run(*ops):
     frame = make_ops(*({"op": f"aten.{name}", "module": module} for module, name, _ in rows))
     tensors = make_tensors(*((number, "output", number) for number in range(len(rows))))
     tensors["shape"] = [shape for *_, shape in rows]
-    return calls_of(frame, tensors)
+    return calls_of(Step(frame, tensors))
 
 
 def pairs(left, right):

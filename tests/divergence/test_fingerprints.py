@@ -2,6 +2,7 @@
 
 from nbkit.divergence.fingerprints import fingerprints
 from nbkit.divergence.runs import run_of
+from nbkit.step.step import Step
 from tests.support.fakes import make_ops, make_tensors
 
 NAN = float("nan")
@@ -12,7 +13,7 @@ def run(*rows, dtype="float32"):
     tensors = make_tensors(*((number, "output", number) for number in range(len(rows)))).assign(dtype=dtype)
     for place, name in enumerate(("numel", "norm", "min", "max")):
         tensors[name] = [row[place] for row in rows]
-    return run_of(make_ops(*({"op": "aten.exp.default"} for _ in rows)), tensors)
+    return run_of(Step(make_ops(*({"op": "aten.exp.default"} for _ in rows)), tensors))
 
 
 def agree(left, right, **options):

@@ -8,6 +8,7 @@ import pytest
 from nbkit.divergence.by_value import aligned_by_value
 from nbkit.divergence.runs import run_of
 from nbkit.divergence.side_by_side import first_beginning, notes_on, side_by_side
+from nbkit.step.step import Step
 from tests.support.fakes import make_ops, make_tensors
 
 CALLS = ((0, "input", 0), (0, "output", 1), (1, "input", 1), (1, "output", 2), (2, "input", 2), (2, "output", 3))
@@ -21,7 +22,7 @@ def run(norms, ops=("exp", "sin", "tanh"), calls=CALLS, arguments=(), **changes)
     for name, value in changes.items():
         tensors[name] = value
     rows = ({"op": f"aten.{op}.default", "arguments": text} for op, text in zip_longest(ops, arguments))
-    return run_of(make_ops(*rows), tensors)
+    return run_of(Step(make_ops(*rows), tensors))
 
 
 def compared(left, right):

@@ -4,51 +4,25 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from nbkit.schema import OPS, TENSORS, nullable
+from nbkit.schema import OPS
+from nbkit.step.step import Step
 
 Ids = npt.NDArray[np.int64]
 
 
-def links(tensors: pd.DataFrame) -> pd.DataFrame:
-    """Returns a row per input: op_id, position, tensor_id and producer_id, the last earlier op that returned it.
-
-    producer_id is null where the tensor was there before the recording. An in-place op reads what the op before it
-    made and is itself the producer for what follows.
-    """
-    is_output = (TENSORS.check(tensors)["role"] == "output").to_numpy(bool)
-    outputs, inputs = tensors.loc[is_output], tensors.loc[~is_output]
-    row = last_before(outputs, inputs, tensors["tensor_id"])
-    producer = np.append(tensors["op_id"].to_numpy(), -1)[row]
-    columns = inputs[["op_id", "position", "tensor_id"]].reset_index(drop=True)
-    return columns.assign(producer_id=nullable(producer))
+def producers(step: Step, op_ids: Ids) -> Ids:
+    """Returns the ops outside a group that made what an op of it reads, in the order of these inputs."""
+    rows = np.flatnonzero(~step.is_output & np.isin(step.op_ids, op_ids))
+    makers = step.makers[rows]
+    found = step.op_ids[makers[makers >= 0]]
+    return found[~np.isin(found, op_ids)]
 
 
-def last_before(made: pd.DataFrame, read: pd.DataFrame, key: pd.Series) -> Ids:
-    """Returns for each row of `read` the last earlier op's row of `made` with the same key; -1 where there is none.
-
-    Both are rows of one tensors frame, of which `key` holds a number per row; what comes back are rows of that frame.
-    """
-    span = max(int(frame["op_id"].max()) + 1 if len(frame) else 1 for frame in (made, read))
-    keys = key.loc[made.index].to_numpy() * span + made["op_id"].to_numpy()
-    order = np.argsort(keys, kind="stable")
-    wanted = key.loc[read.index].to_numpy()
-    before = np.searchsorted(keys[order], wanted * span + read["op_id"].to_numpy()) - 1
-    is_made = (before >= 0) & (np.append(keys[order], -1)[before] // span == wanted)
-    return np.where(is_made, np.append(made.index.to_numpy()[order], -1)[before], -1)
-
-
-def producers(tensors: pd.DataFrame, op_ids: Ids) -> pd.DataFrame:
-    """Returns links into a group of ops from outside it, in call order."""
-    near = links(_touching(tensors, op_ids))
-    is_inside = near["op_id"].isin(op_ids) & ~near["producer_id"].isin(op_ids)
-    return near[is_inside & near["producer_id"].notna()].sort_values(["op_id", "position"], ignore_index=True)
-
-
-def consumers(tensors: pd.DataFrame, op_ids: Ids) -> pd.DataFrame:
-    """Returns links out of a group of ops to ops outside it, in call order."""
-    near = links(_touching(tensors, op_ids))
-    is_outside = near["producer_id"].isin(op_ids) & ~near["op_id"].isin(op_ids)
-    return near[is_outside].sort_values(["op_id", "position"], ignore_index=True)
+def consumers(step: Step, op_ids: Ids) -> Ids:
+    """Returns the ops outside a group that read what an op of it made, in call order."""
+    rows = np.flatnonzero(~step.is_output & (step.makers >= 0))
+    readers = step.op_ids[rows]
+    return readers[np.isin(step.op_ids[step.makers[rows]], op_ids) & ~np.isin(readers, op_ids)]
 
 
 def with_children(ops: pd.DataFrame, op_id: int) -> Ids:
@@ -69,9 +43,3 @@ def forward_ops(ops: pd.DataFrame, op_ids: Ids) -> Ids:
 def backward_ops(ops: pd.DataFrame, op_ids: Ids) -> Ids:
     """Returns the backward ops that compute gradients of a group of forward ops."""
     return np.flatnonzero(np.isin(ops["forward_op_id"].to_numpy(np.int64, na_value=-1), op_ids))
-
-
-def _touching(tensors: pd.DataFrame, op_ids: Ids) -> pd.DataFrame:
-    """Returns rows of all tensors that the ops read or make: all that their links need."""
-    near = tensors.loc[np.isin(tensors["op_id"].to_numpy(), op_ids), "tensor_id"].unique()
-    return tensors[np.isin(tensors["tensor_id"].to_numpy(), near)].reset_index(drop=True)

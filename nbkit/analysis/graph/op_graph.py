@@ -6,10 +6,9 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from nbkit.analysis.graph.dataflow import last_before
-from nbkit.analysis.graph.memory_writes import is_write, memory_of
 from nbkit.analysis.graph.names import call_attributes, op_names, tensor_texts
 from nbkit.schema import EDGES, GRAPH_TENSORS, MODULES, NODES, OPS, TENSORS, TEXT, nullable
+from nbkit.step.step import Step
 
 GRAPH = "trace"
 BACKWARD_CALLS = ("torch.Tensor.backward", "torch.autograd.backward", "torch.autograd.grad")
@@ -24,7 +23,7 @@ def trace_graph(ops: pd.DataFrame, tensors: pd.DataFrame, modules: pd.DataFrame)
     that made a view is the source of what reads that view. Needs the frame tensors: without it there are no edges.
     """
     kept = np.flatnonzero((OPS.check(ops)["level"] == "aten").to_numpy(bool))
-    flow = _Flow.of(ops, TENSORS.check(tensors), MODULES.check(modules))
+    flow = _Flow.of(Step(ops, TENSORS.check(tensors)), MODULES.check(modules))
     node_of_op = np.full(len(ops) + 1, -1, np.int64)  # the last entry answers for -1
     node_of_op[kept] = np.arange(len(kept)) + len(flow.outside)
     return {
@@ -39,7 +38,7 @@ def trace_graph(ops: pd.DataFrame, tensors: pd.DataFrame, modules: pd.DataFrame)
 class _Flow:
     """Reads the tensors frame as dataflow: rows of inputs with the row that made each, and what came from outside."""
 
-    tensors: pd.DataFrame
+    step: Step
     inputs: Ids  # rows of tensors
     made_by: Ids  # row of tensors that made each input; -1: it came from outside
     outside: Ids  # row in which each tensor from outside is first read
@@ -48,54 +47,46 @@ class _Flow:
     texts: pd.Series  # what each tensor_id is called
 
     @classmethod
-    def of(cls, ops: pd.DataFrame, tensors: pd.DataFrame, modules: pd.DataFrame) -> "_Flow":
-        is_output = (tensors["role"] == "output").to_numpy(bool)
-        memory, read = memory_of(tensors), tensors[~is_output]
-        maker = last_before(tensors[is_output], read, tensors["tensor_id"])
-        writer = last_before(tensors[is_write(tensors)], read, memory)
-        op_ids = np.append(tensors["op_id"].to_numpy(), -1)
-        made_by = np.where(op_ids[writer] > op_ids[maker], writer, maker)
-        inputs = read.index.to_numpy()
+    def of(cls, step: Step, modules: pd.DataFrame) -> "_Flow":
+        inputs = np.flatnonzero(~step.is_output)
+        made_by = step.sources[inputs]
         loose = inputs[made_by < 0]
-        numbers, different = pd.factorize(tensors["tensor_id"].to_numpy()[loose])
+        numbers, different = pd.factorize(step.tensor_ids[loose])
         outside = loose[np.unique(numbers, return_index=True)[1]] if len(different) else loose
         outside_of = np.full(len(inputs), -1, np.int64)
         outside_of[made_by < 0] = numbers
-        kinds = _kinds(tensors, outside, modules)
-        kinds[_is_literal(ops, tensors, outside)] = "constant"
-        return cls(tensors, inputs, made_by, outside, outside_of, kinds, tensor_texts(tensors))
+        kinds = _kinds(step, outside, modules)
+        kinds[_is_literal(step, outside)] = "constant"
+        return cls(step, inputs, made_by, outside, outside_of, kinds, tensor_texts(step.tensors))
 
     def take(self, column: str, rows: Ids) -> pd.Series:
-        return self.tensors[column].iloc[rows].reset_index(drop=True)
-
-    def tensor_ids(self, rows: Ids) -> Ids:
-        return np.asarray(self.tensors["tensor_id"].to_numpy()[rows])
+        return self.step.tensors[column].iloc[rows].reset_index(drop=True)
 
     def names(self, rows: Ids) -> pd.Series:
         """Returns what the tensors of these rows are called."""
-        return self.texts.reindex(self.tensor_ids(rows)).reset_index(drop=True)
+        return self.texts.reindex(self.step.tensor_ids[rows]).reset_index(drop=True)
 
 
-def _kinds(tensors: pd.DataFrame, outside: Ids, modules: pd.DataFrame) -> npt.NDArray[np.str_]:
+def _kinds(step: Step, outside: Ids, modules: pd.DataFrame) -> npt.NDArray[np.str_]:
     """Returns parameter, buffer or input: a tensor with a path that needs no gradient is told by what its module holds.
 
     One without a path that the step writes to outlives it (the state of an optimizer, a gradient): a buffer, too.
     """
+    tensors = step.tensors
     rows = tensors.loc[outside]
     trained = set(tensors.loc[tensors["requires_grad"] & tensors["name"].notna(), "tensor_id"])
-    written = set(memory_of(tensors)[is_write(tensors)])
     holder = rows["name"].str.rpartition(".")[0] if len(rows) else rows["name"]
     held = modules.drop_duplicates("module").set_index("module")[["params", "buffer_bytes"]].reindex(holder)
     has_params, has_buffers = (held[name].fillna(0).to_numpy() > 0 for name in held)
     is_named = rows["name"].notna().to_numpy()
     is_parameter = rows["tensor_id"].isin(trained).to_numpy() | (has_params & ~has_buffers)
-    is_state = memory_of(rows).isin(written).to_numpy()
+    is_state = np.isin(step.memory[outside], step.memory[step.is_written])
     return np.where(is_named, np.where(is_parameter, "parameter", "buffer"), np.where(is_state, "buffer", "input"))
 
 
-def _is_literal(ops: pd.DataFrame, tensors: pd.DataFrame, outside: Ids) -> npt.NDArray[np.bool_]:
+def _is_literal(step: Step, outside: Ids) -> npt.NDArray[np.bool_]:
     """Returns whether a tensor is what torch.tensor([1, 2]) took its values from: lift_fresh reads it first."""
-    reader = ops["op"].array.take(tensors["op_id"].to_numpy()[outside])
+    reader = step.ops["op"].array.take(step.op_ids[outside])
     return np.asarray(pd.Series(reader, dtype=TEXT).str.startswith("aten.lift_fresh"), dtype=bool)
 
 
@@ -117,11 +108,12 @@ def _outside_nodes(flow: _Flow) -> pd.DataFrame:
 
 def _op_nodes(ops: pd.DataFrame, flow: _Flow, kept: Ids) -> pd.DataFrame:
     calls = ops.iloc[kept].reset_index(drop=True)
-    is_first = ((flow.tensors["role"] == "output") & (flow.tensors["position"] == 0)).to_numpy(bool)
+    tensors = flow.step.tensors
+    first = np.flatnonzero(flow.step.is_output & (tensors["position"] == 0).to_numpy(bool))
     result = np.full(len(ops), -1, np.int64)
-    result[flow.tensors["op_id"].to_numpy()[is_first]] = np.flatnonzero(is_first)
+    result[flow.step.op_ids[first]] = first
     result = result[kept]
-    columns = {name: flow.tensors[name].array.take(result, allow_fill=True) for name in ("dtype", "shape")}
+    columns = {name: tensors[name].array.take(result, allow_fill=True) for name in ("dtype", "shape")}
     return NODES.frame(
         {
             "node_id": np.arange(len(kept)) + len(flow.outside),
@@ -148,16 +140,15 @@ def _phases(ops: pd.DataFrame, kept: Ids) -> pd.Series:
 
 
 def _edges(flow: _Flow, node_of_op: Ids) -> pd.DataFrame:
-    tensors, inputs = flow.tensors, flow.inputs
-    op_ids = np.append(tensors["op_id"].to_numpy(), -1)
-    ports = np.append(tensors["position"].to_numpy(), 0)
+    inputs, positions = flow.inputs, flow.step.tensors["position"].to_numpy()
+    op_ids, ports = np.append(flow.step.op_ids, -1), np.append(positions, 0)
     src = np.where(flow.made_by >= 0, node_of_op[op_ids[flow.made_by]], flow.outside_of)
     return EDGES.frame(
         {
             "src": nullable(src),
             "src_port": nullable(ports[flow.made_by]),
             "dst": node_of_op[op_ids[inputs]],
-            "dst_port": tensors["position"].to_numpy()[inputs],
+            "dst_port": positions[inputs],
             "tensor": flow.names(inputs),
             "dtype": flow.take("dtype", inputs),
             "shape": flow.take("shape", inputs),
@@ -166,17 +157,16 @@ def _edges(flow: _Flow, node_of_op: Ids) -> pd.DataFrame:
 
 
 def _graph_tensors(flow: _Flow, node_of_op: Ids) -> pd.DataFrame:
-    tensors = flow.tensors
+    tensors, is_output = flow.step.tensors, flow.step.is_output
     first = tensors.drop_duplicates("tensor_id")
     ids = first["tensor_id"].to_numpy()
-    is_output = (tensors["role"] == "output").to_numpy(bool)
     counts = {
         "reads": tensors.loc[~is_output, "tensor_id"].value_counts(),
         "writes": tensors.loc[is_output].drop_duplicates(["op_id", "tensor_id"])["tensor_id"].value_counts(),
     }
-    outside = pd.Series(np.arange(len(flow.outside)), index=flow.tensor_ids(flow.outside)).reindex(ids)
+    outside = pd.Series(np.arange(len(flow.outside)), index=flow.step.tensor_ids[flow.outside]).reindex(ids)
     writer = pd.Series(node_of_op[first["op_id"].to_numpy()], index=ids)
-    kinds = pd.Series(flow.kinds, index=flow.tensor_ids(flow.outside), dtype=TEXT).reindex(ids)
+    kinds = pd.Series(flow.kinds, index=flow.step.tensor_ids[flow.outside], dtype=TEXT).reindex(ids)
     return GRAPH_TENSORS.frame(
         {
             "graph": [GRAPH] * len(first),

@@ -6,7 +6,7 @@ from nbkit.divergence.side_by_side import comparable, first_beginning, notes_on,
 from nbkit.errors import OptionError
 from nbkit.progress import Progress
 from nbkit.trace.checks import checked_trace
-from nbkit.trace.trace import Trace
+from nbkit.trace.trace import Trace, step_of
 
 
 def compare_values(left: Trace, right: Trace) -> pd.DataFrame:
@@ -29,9 +29,9 @@ def compare_values(left: Trace, right: Trace) -> pd.DataFrame:
     right_op_id, op, module, phase, source, errors and message; None if there is none) and notes, sentences that a view
     should show. Raises OptionError for a trace without statistics, and if the two share no op.
     """
-    runs = checked_trace(left, "left").frames, checked_trace(right, "right").frames
+    steps = step_of(checked_trace(left, "left")), step_of(checked_trace(right, "right"))
     with Progress(lambda: f"compare_values: {len(left.ops):,} and {len(right.ops):,} ops"):
-        result = side_by_side(comparable(runs[0], "The left trace"), comparable(runs[1], "The right trace"))
+        result = side_by_side(comparable(steps[0], "The left trace"), comparable(steps[1], "The right trace"))
     if not (result["action"] == "match").any():
         raise OptionError("The two traces share no op, so there is nothing to compare; give two runs of the same step.")
     result.attrs.update({"first_divergence": first_beginning(result), "notes": notes_on(result)})

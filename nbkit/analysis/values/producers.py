@@ -2,10 +2,10 @@
 
 import pandas as pd
 
-from nbkit.analysis.graph.memory_writes import is_write, memory_of
-from nbkit.schema import OPS, TENSORS, table
+from nbkit.schema import table
+from nbkit.step.step import Step
 from nbkit.trace.checks import checked_op_id, checked_trace
-from nbkit.trace.trace import Trace
+from nbkit.trace.trace import Trace, step_of
 
 PRODUCERS = table(
     "producers",
@@ -27,25 +27,21 @@ def producers(trace: Trace, op_id: int, depth: int = 3) -> pd.DataFrame:
     not in the trace.
     """
     op_id = checked_op_id(checked_trace(trace), op_id)
-    ops = OPS.check(trace.frames.get("ops", OPS.frame()))
-    tensors = TENSORS.check(trace.frames.get("tensors", TENSORS.frame()))
-    memory, is_written = memory_of(tensors), is_write(tensors)
-    is_output = tensors["role"] == "output"
-    writers = tensors[is_written].groupby(memory[is_written])["op_id"].apply(lambda new: sorted(set(new)))
-    read = memory[~is_output].groupby(tensors["op_id"][~is_output]).agg(set)
+    recorded = step_of(trace)
     distance = {op_id: 0}
     frontier = [op_id]
     for step in range(1, depth + 1):
-        new = {writer for op in frontier for writer in _writers(op, read, writers)} - distance.keys()
+        new = {writer for op in frontier for writer in _writers(recorded, op)} - distance.keys()
         distance |= dict.fromkeys(sorted(new, reverse=True), step)
         frontier = sorted(new)
     del distance[op_id]
-    rows = ops.iloc[list(distance)].reset_index(drop=True)
+    rows = recorded.ops.iloc[list(distance)].reset_index(drop=True)
     columns = {name: rows[name].array for name in ("op", "module", "phase", "source")}
     return PRODUCERS.frame({"op_id": list(distance), "distance": list(distance.values()), **columns})
 
 
-def _writers(op_id: int, read: pd.Series, writers: pd.Series) -> set[int]:
+def _writers(step: Step, op_id: int) -> set[int]:
     """Returns the last op before `op_id` that wrote to each of its inputs."""
-    last = (max((op for op in writers.get(key, ()) if op < op_id), default=-1) for key in read.get(op_id, ()))
-    return {op for op in last if op >= 0}
+    rows = step.rows(op_id)
+    writers = step.writers[rows[~step.is_output[rows]]]
+    return set(step.op_ids[writers[writers >= 0]].tolist())

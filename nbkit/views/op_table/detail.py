@@ -8,7 +8,7 @@ import pandas as pd
 from nbkit.analysis.graph import dataflow
 from nbkit.analysis.graph.dataflow import Ids
 from nbkit.findings.finding import line_texts
-from nbkit.trace.trace import Trace
+from nbkit.trace.trace import Trace, step_of
 from nbkit.units import is_null
 from nbkit.views.tables.raw import raw
 
@@ -35,8 +35,8 @@ def detail(trace: Trace, op_id: int) -> dict[str, Any]:
     links = {
         "called_by": trace.ops["parent_id"].iloc[op_id : op_id + 1].dropna().to_numpy(np.int64),
         "calls": group[group != op_id],
-        "producers": dataflow.producers(trace.tensors, group)["producer_id"].to_numpy(np.int64),
-        "consumers": dataflow.consumers(trace.tensors, group)["op_id"].to_numpy(np.int64),
+        "producers": dataflow.producers(step_of(trace), group),
+        "consumers": dataflow.consumers(step_of(trace), group),
         "forward": dataflow.forward_ops(trace.ops, group),
         "backward": dataflow.backward_ops(trace.ops, group),
     }

@@ -1,6 +1,5 @@
 """Makes an execution without values of a recorded trace: what its statistics say stands in their place."""
 
-import json
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -9,9 +8,11 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from nbkit.schema import OPS, TENSORS
+from nbkit.step.decode import sizes_of
+from nbkit.step.step import Step
 from nbkit.trace.executions.execution import Execution, Result
 from nbkit.trace.executions.features import Features
-from nbkit.trace.trace import Trace
+from nbkit.trace.trace import Trace, step_of
 
 NO_STATISTICS = "The trace has no statistics of its tensors; record it with optrace(values='stats')."
 
@@ -20,10 +21,9 @@ TEXTS = ("op", "module", "phase", "source", "arguments")
 
 @dataclass(frozen=True)
 class TraceExecution(Execution):
-    """Holds the execution that a trace recorded, with its frames; `rows` are the result_ids of the rows of tensors."""
+    """Holds the execution that a trace recorded, with its step; `rows` are the result_ids of the rows of tensors."""
 
-    ops: pd.DataFrame = field(default_factory=OPS.frame)
-    tensors: pd.DataFrame = field(default_factory=TENSORS.frame)
+    step: Step = field(default_factory=lambda: Step(OPS.frame(), TENSORS.frame()))
     rows: tuple[int, ...] = ()
 
     def result_of(self, row: int) -> Result:
@@ -32,9 +32,7 @@ class TraceExecution(Execution):
 
 
 class _Tensor(NamedTuple):
-    """Holds the columns of a row of the frame tensors that a result has, and which row that is."""
-
-    row: int
+    """Holds the columns of a row of the frame tensors that a result has."""
 
     tensor_id: int
     position: int
@@ -57,55 +55,51 @@ def trace_execution(trace: Trace) -> TraceExecution:
     that no recorded op made is a parameter if it has a name (buffers too: a trace does not tell them apart), else a
     constant. `outputs` are what ops made and none read.
     """
-    ops, tensors = trace.frames["ops"], trace.frames["tensors"]
-    rows = [0] * len(tensors)
-    results = tuple(_results(ops, tensors, rows))
+    step = step_of(trace)
+    rows = [0] * len(step.tensors)
+    results = tuple(_results(step, rows))
     read = {source for result in results for source in result.sources}
     outputs = {
         result.name: result.result_id for result in results if result.kind == "op" and result.result_id not in read
     }
-    notes = () if tensors["mean"].notna().any() or not len(tensors) else (NO_STATISTICS,)
+    notes = () if step.tensors["mean"].notna().any() or not len(step.tensors) else (NO_STATISTICS,)
     error = trace.meta.get("error")
     sentence = None if error is None else f"The run ended early with {error['type']}: {error['message']}"
     name = str(trace.meta.get("name") or "trace")
-    return TraceExecution(
-        name, "trace", results, outputs, error=sentence, notes=notes, ops=ops, tensors=tensors, rows=tuple(rows)
-    )
+    return TraceExecution(name, "trace", results, outputs, error=sentence, notes=notes, step=step, rows=tuple(rows))
 
 
-def _results(ops: pd.DataFrame, tensors: pd.DataFrame, rows: list[int]) -> Iterator[Result]:
+def _results(step: Step, rows: list[int]) -> Iterator[Result]:
     """Yields the results of a trace; `rows` is filled with the result_id of each row of tensors."""
-    columns = tensors[list(_Tensor._fields[1:])].astype(object).itertuples(index=False, name=None)
-    by_op: dict[int, tuple[list[_Tensor], list[_Tensor]]] = {}
-    roles = zip(tensors["op_id"].tolist(), tensors["role"].tolist(), columns, strict=True)
-    for row, (op_id, role, held) in enumerate(roles):
-        by_op.setdefault(op_id, ([], []))[role == "output"].append(_Tensor(row, *held))
-    columns_of_ops = {name: ops[name].astype(object).tolist() for name in TEXTS}
+    columns = (step.tensors[name].tolist() for name in _Tensor._fields)
+    tensors = [_Tensor(*held) for held in zip(*columns, strict=True)]
+    columns_of_ops = {name: step.ops[name].tolist() for name in TEXTS}
     latest: dict[int, int] = {}  # by tensor_id
     count = calls = 0
-    for op_id, (inputs, made) in sorted(by_op.items()):
-        for tensor in inputs:
+    for op_id, inputs, made in step.calls():
+        for row in inputs:
+            tensor = tensors[row]
             if tensor.tensor_id not in latest:
                 latest[tensor.tensor_id] = count
                 is_named = isinstance(tensor.name, str)
                 kind, name = ("parameter", tensor.name) if is_named else ("constant", f"constant_{count}")
                 yield _result(count, kind, name, tensor)
                 count += 1
-            rows[tensor.row] = latest[tensor.tensor_id]
-        sources = tuple(latest[tensor.tensor_id] for tensor in inputs)
+            rows[row] = latest[tensor.tensor_id]
+        sources = tuple(rows[row] for row in inputs)
         texts = {name: held[op_id] if isinstance(held[op_id], str) else None for name, held in columns_of_ops.items()}
-        for tensor in made:
+        for row in made:
+            tensor = tensors[row]
             name = f"{str(texts['op']).removeprefix('aten.').partition('.')[0]}_{count}"
             more = {"call": calls, "position": tensor.position, "sources": sources, **texts}
             yield _result(count, "op", name, tensor, **more)
-            rows[tensor.row] = latest[tensor.tensor_id] = count
+            rows[row] = latest[tensor.tensor_id] = count
             count += 1
         calls += bool(made)
 
 
 def _result(number: int, kind: str, name: str, tensor: _Tensor, **more: Any) -> Result:
-    shape = tuple(json.loads(tensor.shape))
-    return Result(number, kind, name, tensor.dtype, shape, **more, features=_features(tensor))
+    return Result(number, kind, name, tensor.dtype, sizes_of(tensor.shape), **more, features=_features(tensor))
 
 
 def _features(tensor: _Tensor) -> Features | None:

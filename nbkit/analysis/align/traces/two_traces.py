@@ -30,12 +30,12 @@ def aligned(left: Execution, right: Execution) -> Alignment:
     """Returns the alignment of two executions; of two traces with statistics it says what compare_values says."""
     if not (isinstance(left, TraceExecution) and isinstance(right, TraceExecution)):
         return align(left, right)
-    is_known = has_values(left.tensors) and has_values(right.tensors)
+    is_known = has_values(left.step.tensors) and has_values(right.step.tensors)
     return _aligned_traces((left, right)) if is_known else align(left, right)
 
 
 def _aligned_traces(traces: Traces) -> Alignment:
-    left, right = (run_of(trace.ops, trace.tensors) for trace in traces)
+    left, right = (run_of(trace.step) for trace in traces)
     found = judged(left, right)
     sides = Side(traces[0]), Side(traces[1])
     matches, errors = Matches(), dict[int, float]()

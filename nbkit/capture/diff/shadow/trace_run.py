@@ -10,7 +10,8 @@ from nbkit.capture.diff.mode import DiffMode
 from nbkit.capture.raw.recording import Recording
 from nbkit.divergence.runs import run_of
 from nbkit.divergence.side_by_side import comparable, first_beginning, notes_on, side_by_side
-from nbkit.trace.trace import Trace
+from nbkit.step.step import Step
+from nbkit.trace.trace import Trace, step_of
 
 
 class TraceRun:
@@ -19,7 +20,7 @@ class TraceRun:
     values: Literal["stats"] = "stats"
 
     def __init__(self, trace: Trace, text: str) -> None:
-        self.run, self.text = comparable(trace.frames, f"against={text!r}"), text
+        self.run, self.text = comparable(step_of(trace), f"against={text!r}"), text
 
     def below(self, recording: Recording, above: DiffMode) -> AbstractContextManager[object]:
         """Nothing runs beside the step."""
@@ -33,7 +34,7 @@ class TraceRun:
         self, frames: dict[str, pd.DataFrame], meta: dict[str, Any]
     ) -> tuple[dict[str, pd.DataFrame], dict[str, Any]]:
         """The frames with `alignment`, and meta with the op at which the runs diverge."""
-        alignment = side_by_side(run_of(frames["ops"], frames["tensors"]), self.run)
+        alignment = side_by_side(run_of(Step(frames["ops"], frames["tensors"])), self.run)
         divergence = {"first_divergence": first_beginning(alignment), "notes": [*meta["notes"], *notes_on(alignment)]}
         return {**frames, "alignment": alignment}, {**meta, **divergence}
 
