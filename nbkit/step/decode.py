@@ -1,7 +1,7 @@
 """Decodes the JSON text of cells: shapes of tensors, and the arguments and inputs of ops."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -23,9 +23,15 @@ def shapes_in(column: "pd.Series[str]") -> list[Shape | None]:
     return [shapes[code] for code in codes.tolist()]
 
 
+@lru_cache(maxsize=16_384)
 def sizes_of(text: str) -> tuple[int, ...]:
     """Returns the same of one shape with -1 where a size is not known."""
     return tuple(-1 if size is None else size for size in shape_of(text))
+
+
+def as_shape(sizes: Sequence[int]) -> Shape:
+    """Returns such sizes as a shape."""
+    return tuple(None if size == -1 else size for size in sizes)
 
 
 def arguments_of(text: object) -> Mapping[str, Any]:

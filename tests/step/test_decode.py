@@ -1,12 +1,13 @@
 import pandas as pd
 
 from nbkit.schema import TEXT
-from nbkit.step.decode import arguments_of, inputs_in, shape_of, shapes_in, sizes_of
+from nbkit.step.decode import arguments_of, as_shape, inputs_in, shape_of, shapes_in, sizes_of
 
 
 def test_a_size_that_is_not_known_is_null_in_a_shape_and_minus_one_among_sizes():
     assert shape_of("[2, null, 8]") == (2, None, 8)
     assert sizes_of("[2, null, 8]") == (2, -1, 8)
+    assert as_shape(sizes_of("[2, null, 8]")) == (2, None, 8)
     assert shape_of("[]") == sizes_of("[]") == ()
 
 

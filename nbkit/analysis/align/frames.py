@@ -20,7 +20,7 @@ from nbkit.graphs.module_paths import ModulePaths
 from nbkit.graphs.rows import GraphRows, json_text, shape_text
 from nbkit.numerics.blocks import same_bits
 from nbkit.schema import ALIGNMENT, CORRESPONDENCE, RESULTS
-from nbkit.step.decode import arguments_of
+from nbkit.step.decode import arguments_of, as_shape
 from nbkit.trace.executions.execution import Execution
 
 Row = dict[str, Any]
@@ -47,8 +47,8 @@ def results_frame(left: Execution, right: Execution) -> pd.DataFrame:
         columns["result_id"] += [result.result_id + shift for result in results]
         columns["side"] += [side] * len(results)
         columns["is_output"] += [result.result_id in outputs for result in results]
-        columns["shape"] += [shape_text(result.shape) for result in results]
-        columns["numel"] += [prod(result.shape) for result in results]
+        columns["shape"] += [shape_text(as_shape(result.shape)) for result in results]
+        columns["numel"] += [max(prod(result.shape), 0) for result in results]
         columns["reads"] += [json_text([source + shift for source in result.sources]) for result in results]
         for name in (*TEXTS, "module"):
             columns[name] += [getattr(result, name) for result in results]
@@ -110,7 +110,7 @@ def _texts(alignment: Alignment, left: int | None, right: int | None) -> Row:
             f"{prefix}source": result.source,
             f"{prefix}name": result.name,
             f"{prefix}dtype": result.dtype,
-            f"{prefix}shape": shape_text(result.shape),
+            f"{prefix}shape": shape_text(as_shape(result.shape)),
         }
         if side is alignment.left or not first:
             row |= {"kind": result.kind, "phase": result.phase}
@@ -239,22 +239,23 @@ def graph_frames(execution: Execution, graph: str) -> dict[str, pd.DataFrame]:
     rows, paths = GraphRows(), ModulePaths()
     nodes = {}
     for result in execution.results:
-        columns = {name: getattr(result, name) for name in ("op", "phase", "source", "dtype")}
+        columns: dict[str, Any] = {name: getattr(result, name) for name in ("op", "phase", "source", "dtype")}
+        columns["shape"] = as_shape(result.shape)
         attributes = {"arguments": arguments_of(result.arguments)} if result.arguments else {}
         module = module_of_result(result.kind, result.name, result.module)
         nodes[result.result_id] = rows.node(
-            graph, result.kind, result.name, shape=result.shape, attributes=attributes, module=module, **columns
+            graph, result.kind, result.name, attributes=attributes, module=module, **columns
         )
         for port, source in enumerate(result.sources):
             made = execution.results[source]
             rows.edge(
                 nodes[source], nodes[result.result_id], made.name, dst_port=port, src_port=0,
-                shape=made.shape, dtype=made.dtype,
+                shape=as_shape(made.shape), dtype=made.dtype,
             )  # fmt: skip
     for name, number in execution.outputs.items():
         made = execution.results[number]
-        node = rows.node(graph, "output", name, shape=made.shape, dtype=made.dtype)
-        rows.edge(nodes[number], node, made.name, dst_port=0, src_port=0, shape=made.shape, dtype=made.dtype)
+        node = rows.node(graph, "output", name, shape=as_shape(made.shape), dtype=made.dtype)
+        rows.edge(nodes[number], node, made.name, dst_port=0, src_port=0, shape=as_shape(made.shape), dtype=made.dtype)
     return recognise({**rows.frames(), "modules": paths.frame(graph)})
 
 

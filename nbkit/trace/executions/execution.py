@@ -24,7 +24,8 @@ class Result:
     `call` numbers the op that made it, dense in call order, null of what is no op's; `position` says which of the op's
     results it is. `sources` are the result_ids of the tensors that the op reads, in the order of its arguments with
     lists flattened; all results of a call have the same. `module`, `phase`, `source` and `op` are as in the frame ops,
-    `arguments` is the JSON object of those that are no tensors. `shape` has whole numbers only: it ran.
+    `arguments` is the JSON object of those that are no tensors. `shape` has whole numbers only: it ran; -1 is a
+    ragged size of a nested tensor.
     """
 
     result_id: int

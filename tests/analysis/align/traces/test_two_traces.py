@@ -79,6 +79,19 @@ def test_two_implementations_part_only_where_a_constant_differs(eps, op):
     assert (found and found["left"]["op"]) == op
 
 
+def test_a_number_that_differs_in_nested_tensors_is_named():
+    values = [torch.ones(2, 8), torch.ones(3, 8)]
+
+    def scaled(factor):
+        return (torch.nested.nested_tensor(values, layout=torch.jagged) * factor).sin().values()
+
+    left, right = (record(lambda factor=factor: scaled(factor), values="stats") for factor in (2, 3))
+    trace = nbkit.opalign(left, right)
+    assert trace.meta["first_divergence"]["left"]["op"] == "aten.mul.Tensor"
+    shapes, sizes = trace.nodes["shape"].dropna(), trace.results[trace.results["shape"] == "[2, null, 8]"]["numel"]
+    assert "[2, null, 8]" in set(shapes) and not shapes.str.contains("-").any() and not sizes.any()
+
+
 def test_traces_without_statistics_are_matched_by_names_and_structure():
     torch.manual_seed(0)
     model, x = Net(F.relu), torch.randn(4, 8)
