@@ -4,7 +4,6 @@ from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import groupby
 from typing import NamedTuple
 
 import numpy as np
@@ -90,12 +89,15 @@ class Step:
 
     def calls(self) -> Iterator[Call]:
         """Yields the ops with tensors, in call order."""
-        op_ids, is_output = self.op_ids.tolist(), self.is_output.tolist()
-        for op_id, rows in groupby(self._order.tolist(), op_ids.__getitem__):
-            call = Call(op_id, [], [])
-            for row in rows:
-                (call.outputs if is_output[row] else call.inputs).append(row)
-            yield call
+        order = np.lexsort((self.is_output, self.op_ids))
+        op_ids, rows = self.op_ids[order], order.tolist()
+        starts = np.flatnonzero(np.diff(op_ids, prepend=-1))
+        ends = np.append(starts, len(order))[1:]
+        made_before = np.append(0, np.cumsum(self.is_output[order]))
+        middles = ends - (made_before[ends] - made_before[starts])
+        columns = op_ids[starts], starts, middles, ends
+        for op_id, start, middle, end in zip(*(column.tolist() for column in columns), strict=True):
+            yield Call(op_id, rows[start:middle], rows[middle:end])
 
     def rows(self, op_id: int) -> Ints:
         """Returns the rows of one op; none where no tensor goes into it or comes out of it."""
@@ -114,7 +116,7 @@ class Step:
     def _is_read(self, key: Ints) -> Flags:
         """Returns which rows have the key of an input of their op."""
         pairs = key * self._span + self.op_ids
-        return np.isin(pairs, pairs[~self.is_output])
+        return np.asarray(pd.Index(pairs).isin(pairs[~self.is_output]))  # by hash, where numpy sorts
 
     def _last_before(self, is_made: Flags, key: Ints) -> Ints:
         """Returns for each row the last of those made with its key by an earlier op; -1 where there is none."""

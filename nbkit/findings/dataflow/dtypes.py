@@ -75,6 +75,6 @@ def _is_cast(flow: Flow, op: Op) -> bool:
         if maker is None or maker.name != "_to_copy" or maker.op_id in flow.asked or not maker.inputs:
             continue
         given = maker.inputs[0]
-        if given.dtype == "float32" and given.storage_id in flow.held:
+        if given.dtype == "float32" and given.memory in flow.held:
             return True
     return False

@@ -1,14 +1,17 @@
 """Flow says which op made what an op reads, and which ops read what an op made."""
 
 import json
-from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from itertools import starmap
 from typing import Any, NamedTuple
 
+import numpy as np
 import pandas as pd
 
 from nbkit.ops.families import FORMS, PARTS, TRIANGLES
 from nbkit.ops.names import packet_of
+from nbkit.step.decode import arguments_of, sizes_of
+from nbkit.step.step import Step
 
 RECURRENT = r"(?:^|[._])(?:gru|lstm|rnn_tanh|rnn_relu)(?:$|[._])"
 
@@ -16,11 +19,12 @@ RECURRENT = r"(?:^|[._])(?:gru|lstm|rnn_tanh|rnn_relu)(?:$|[._])"
 class Tensor(NamedTuple):
     """Describes a tensor that an op reads or gives; a row of `tensors`."""
 
+    row: int
     op_id: int
     role: str
     position: int
     tensor_id: int
-    storage_id: int
+    memory: int
     dtype: str
     shape: tuple[int, ...]  # -1 where a size is not known
     numel: int
@@ -34,7 +38,7 @@ class Op(NamedTuple):
     name: str  # "_softmax" of aten._softmax.default
     module: str | None
     phase: str
-    arguments: dict[str, Any]
+    arguments: Mapping[str, Any]
     inputs: list[Tensor]
     outputs: list[Tensor]
 
@@ -54,25 +58,18 @@ class Flow:
     `held` is the memory of parameters and buffers, `asked` the ops that a line of code asks for by a method of Tensor.
     """
 
-    def __init__(self, ops: pd.DataFrame, tensors: pd.DataFrame) -> None:
-        of_op: dict[int, tuple[list[Tensor], list[Tensor]]] = defaultdict(lambda: ([], []))
-        for tensor in _tensors(tensors):
-            of_op[tensor.op_id][tensor.role == "output"].append(tensor)
+    def __init__(self, step: Step) -> None:
+        self.step, ops = step, step.ops
+        tensors = list(_tensors(step))
+        of_op = {op_id: [[tensors[row] for row in rows] for rows in of_call] for op_id, *of_call in step.calls()}
         table = ops[ops["level"] == "aten"]
         columns = [table[name].tolist() for name in ("op_id", "op", "module", "phase", "arguments")]
-        self.ops = {row[0]: _op(row, *of_op[row[0]]) for row in zip(*columns, strict=True)}
-        self.is_causal = self._is_causal(ops, tensors)
-        self.held = frozenset(tensors["storage_id"][tensors["name"].notna()].dropna().astype("int64").tolist())
+        self.ops = {row[0]: _op(row, *of_op.get(row[0], ([], []))) for row in zip(*columns, strict=True)}
+        self.is_causal = self._is_causal(ops, step.tensors)
+        self.held = frozenset(step.memory[step.tensors["name"].notna().to_numpy(bool)].tolist())
         # x.to(), x.half(); casts of autocast are called by other functions.
         asked = ops["parent_id"].map(ops["op"]).astype("string").str.startswith("torch.Tensor.").fillna(False)
         self.asked = frozenset(ops["op_id"][asked.to_numpy(dtype=bool)].tolist())
-        self._makers: dict[int, list[int]] = defaultdict(list)
-        self._readers: dict[int, list[int]] = defaultdict(list)
-        for op in self.ops.values():
-            for tensor in op.outputs:
-                self._makers[tensor.tensor_id].append(op.op_id)
-            for tensor in op.inputs:
-                self._readers[tensor.tensor_id].append(op.op_id)
 
     def _is_causal(self, ops: pd.DataFrame, tensors: pd.DataFrame) -> bool:
         """Returns whether something shows that the model reads a sequence from its beginning, position by position."""
@@ -90,17 +87,13 @@ class Flow:
 
     def maker(self, tensor: Tensor) -> Op | None:
         """Returns the op that gave what `tensor.op_id` reads; null where it was there before."""
-        before = [op_id for op_id in self._makers[tensor.tensor_id] if op_id < tensor.op_id]
-        return self.ops[before[-1]] if before else None
+        maker = self.step.makers[tensor.row]
+        return None if maker < 0 else self.ops.get(int(self.step.op_ids[maker]))
 
     def readers(self, op: Op) -> list[Op]:
         """Returns the ops that read what an op gave, until another op gave that tensor anew."""
-        found = set()
-        for made in op.outputs:
-            until = next((maker for maker in self._makers[made.tensor_id] if maker > op.op_id), None)
-            later = (reader for reader in self._readers[made.tensor_id] if reader > op.op_id)
-            found |= {reader for reader in later if until is None or reader <= until}
-        return [self.ops[reader] for reader in sorted(found)]
+        rows = [row for made in op.outputs for row in self.step.readers.get(made.row, ())]
+        return [self.ops[reader] for reader in np.unique(self.step.op_ids[rows]).tolist() if reader in self.ops]
 
     def values_of(self, tensor: Tensor) -> tuple[object, ...]:
         """Returns what tells the values of a tensor: equal for views of all of one memory, or of parts cut alike.
@@ -108,7 +101,7 @@ class Flow:
         A copy has values of its own, since it may be changed in place.
         """
         op = self.maker(tensor)
-        is_view = op is not None and op.inputs and op.inputs[0].storage_id == tensor.storage_id
+        is_view = op is not None and op.inputs and op.inputs[0].memory == tensor.memory
         if op is None or not is_view or op.name not in (*FORMS, *PARTS):
             return (tensor.tensor_id,)
         if op.name in FORMS and op.inputs[0].numel == tensor.numel:
@@ -128,20 +121,16 @@ class Flow:
         return self.maker(self.behind(tensor))
 
 
-def _tensors(tensors: pd.DataFrame) -> Iterator[Tensor]:
-    storages = tensors["storage_id"].fillna(-1).astype("int64").tolist()
-    shapes = {
-        text: tuple(-1 if size is None else size for size in json.loads(text)) for text in tensors["shape"].unique()
-    }
+def _tensors(step: Step) -> Iterator[Tensor]:
+    tensors = step.tensors
+    first = [tensors[name].tolist() for name in ("op_id", "role", "position", "tensor_id")]
     names = [name if isinstance(name, str) else None for name in tensors["name"].tolist()]
-    columns = [tensors[name].tolist() for name in ("op_id", "role", "position", "tensor_id", "dtype", "shape", "numel")]
-    for (op_id, role, position, tensor_id, dtype, shape, numel), storage, name in zip(
-        zip(*columns, strict=True), storages, names, strict=True
-    ):
-        yield Tensor(op_id, role, position, tensor_id, storage, dtype, shapes[shape], numel, name)
+    shapes = map(sizes_of, tensors["shape"].tolist())
+    last = (step.memory.tolist(), tensors["dtype"].tolist(), shapes, tensors["numel"].tolist(), names)
+    yield from starmap(Tensor, zip(range(len(tensors)), *first, *last, strict=True))
 
 
 def _op(row: tuple[Any, ...], inputs: list[Tensor], outputs: list[Tensor]) -> Op:
     op_id, op, module, phase, arguments = row
-    known = json.loads(arguments) if isinstance(arguments, str) else {}
-    return Op(op_id, packet_of(op), module if isinstance(module, str) else None, phase, known, inputs, outputs)
+    path = module if isinstance(module, str) else None
+    return Op(op_id, packet_of(op), path, phase, arguments_of(arguments), inputs, outputs)

@@ -132,10 +132,10 @@ def _lookup_of(flow: Flow, lookups: list[Op], target: Tensor) -> Op | None:
     """Returns the op that looks up the target as its tokens, in a table that is asked for no others."""
     tables = defaultdict(set)
     for op in lookups:
-        tables[op.inputs[0].storage_id].add(op.inputs[1].storage_id)
+        tables[op.inputs[0].memory].add(op.inputs[1].memory)
     values = flow.values_of(target)
     alike = [op for op in lookups if flow.values_of(op.inputs[1]) == values]
-    return next((op for op in alike if len(tables[op.inputs[0].storage_id]) == 1), None)
+    return next((op for op in alike if len(tables[op.inputs[0].memory]) == 1), None)
 
 
 # They measure how wrong a result is; all become small by training.

@@ -42,7 +42,7 @@ def _whole_of(flow: Flow, tensor: Tensor) -> Tensor | None:
     maker = flow.maker(tensor)
     while maker is not None and maker.name in VIEWS and maker.inputs:
         source = maker.inputs[0]
-        if source.storage_id != tensor.storage_id:
+        if source.memory != tensor.memory:
             return None
         is_part |= maker.name in PARTS and source.numel > tensor.numel
         tensor, maker = source, flow.maker(source)

@@ -8,6 +8,7 @@ import pandas as pd
 
 from nbkit.findings.dataflow.flow import Flow
 from nbkit.findings.finding import Finding, at_ops, rules_in
+from nbkit.step.step import Step
 
 RULES, OP_ID = rules_in("nbkit.findings.dataflow"), attrgetter("op_id")
 
@@ -17,7 +18,7 @@ def dataflow_findings(ops: pd.DataFrame, tensors: pd.DataFrame, texts: Mapping[s
 
     Each line and module has one finding per rule, which counts its calls.
     """
-    flow = Flow(ops, tensors)
+    flow = Flow(Step(ops, tensors))
     alike: dict[tuple[object, ...], list[Finding]] = defaultdict(list)
     for rule in RULES:
         for finding in rule(flow):

@@ -77,7 +77,7 @@ def _data(flow: Flow, tensor: Tensor) -> set[int]:
         current, is_behind = ahead.pop()
         maker = flow.maker(current)
         if maker is None:
-            if is_behind and current.storage_id not in flow.held and current.shape:
+            if is_behind and current.memory not in flow.held and current.shape:
                 found.add(current.shape[0])
             continue
         if (maker.op_id, is_behind) in seen:

@@ -133,11 +133,10 @@ def summed_means(audit: Audit) -> list[Finding]:
 def _loss(audit: Audit, ops: range) -> int | None:
     """Returns the op that gave what a backward pass begins at; null if that is not one number of the recording."""
     began = [op_id for op_id in ops if audit.ops["op"].iloc[op_id] == "aten.ones_like.default"][:1]
-    tensors = audit.tensors
-    root = tensors["tensor_id"][tensors["op_id"].isin(began) & (tensors["role"] == "input")]
-    made = tensors["op_id"][tensors["tensor_id"].isin(root) & (tensors["role"] == "output")]
-    before = made[made < ops.start]
-    return int(before.iloc[-1]) if len(before) else None
+    step = audit.step
+    rows = [row for op_id in began for row in step.rows(op_id).tolist() if not step.is_output[row]]
+    makers = step.makers[rows].tolist()
+    return next((int(step.op_ids[maker]) for maker in makers if maker >= 0), None)
 
 
 def _is_mean(op: str, arguments: object) -> bool:

@@ -9,6 +9,7 @@ import pandas as pd
 from nbkit.findings.training.facts import Audit
 from nbkit.ops.families import DETACHES
 from nbkit.ops.names import packet_of
+from nbkit.step.step import Step
 
 # Calls that take values out of torch.
 LEAVING = frozenset(("torch.Tensor.numpy", "torch.Tensor.tolist", "torch.Tensor.__array__", "torch.Tensor.item"))
@@ -52,7 +53,7 @@ class GradientFlow:
         self.named = {
             str(name): set(of.tolist()) for name, of in rows.dropna(subset=["name"]).groupby("name")["tensor_id"]
         }
-        self.calls = list(_calls(rows))
+        self.calls = list(_calls(Step(ops, rows)))
         self.produced = {tensor for call in self.calls for tensor, _ in call.outputs if not self._enters(call)}
         self.choosing = {call.op_id for call in self.calls if self._is_choice(call)}
         self.computed = self._computed()
@@ -172,17 +173,10 @@ def _inputs(call: Call, live: set[int], known: set[int], dead: dict[int, Cut]) -
     return is_live, cut
 
 
-def _calls(rows: pd.DataFrame) -> Iterator[Call]:
-    columns = (rows["op_id"], rows["role"] == "input", rows["tensor_id"], rows["requires_grad"])
-    current: Call | None = None
-    for op_id, is_input, tensor, requires_grad in zip(*(column.tolist() for column in columns), strict=True):
-        if current is None or current.op_id != op_id:
-            if current is not None:
-                yield current
-            current = Call(op_id, [], [])
-        (current.inputs if is_input else current.outputs).append((tensor, requires_grad))
-    if current is not None:
-        yield current
+def _calls(step: Step) -> Iterator[Call]:
+    met = list(zip(step.tensor_ids.tolist(), step.tensors["requires_grad"].tolist(), strict=True))
+    for op_id, inputs, outputs in step.calls():
+        yield Call(op_id, [met[row] for row in inputs], [met[row] for row in outputs])
 
 
 def find_cuts(audit: Audit, rows: pd.DataFrame) -> list[Cut | None]:

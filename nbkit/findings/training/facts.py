@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from nbkit.findings.dataflow.flow import Flow
+from nbkit.step.step import Step
 
 
 @dataclass(frozen=True)
@@ -180,9 +181,14 @@ class Audit:
         return rows[rows["requires_grad"] & (rows["optimizer_steps"].fillna(0) > 0)].reset_index(drop=True)
 
     @cached_property
+    def step(self) -> Step:
+        """Returns which op made, wrote and read what."""
+        return Step(self.ops, self.tensors)
+
+    @cached_property
     def flow(self) -> Flow:
         """Returns the dataflow between the ops."""
-        return Flow(self.ops, self.tensors)
+        return Flow(self.step)
 
     @cached_property
     def has_backward(self) -> bool:

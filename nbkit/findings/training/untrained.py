@@ -68,13 +68,12 @@ def _unread(audit: Audit) -> list[Pass]:
     """
     if not any(one.is_cleared for one in audit.passes):
         return []
-    ops, tensors = audit.ops, audit.tensors
+    ops = audit.ops
     names = ops["op"].to_numpy(object)
     is_backward = (ops["phase"] == "backward").to_numpy(dtype=bool)
     clears = np.array(["zero" in name.split(".")[1] if name.count(".") else False for name in names.tolist()])
     read_by = ~is_backward & ~clears & ~_clips(audit)
-    op_ids, storages = tensors["op_id"].to_numpy(), tensors["storage_id"].fillna(-1).to_numpy(dtype=np.int64)
-    is_input = (tensors["role"] == "input").to_numpy(dtype=bool)
+    op_ids, storages, is_input = audit.step.op_ids, audit.step.memory, ~audit.step.is_output
     first_seen = pd.Series(op_ids).groupby(storages).min().to_dict()
     found = []
     for one, following in zip(audit.passes, [*audit.passes[1:], None], strict=True):

@@ -70,19 +70,15 @@ class _Back:
 
     def __init__(self, step: RecordedStep, layout: Ints) -> None:
         self.step, self.layout = step, layout
-        self.tensor_ids = step.tensors["tensor_id"].to_numpy(np.int64)
-        outputs = np.flatnonzero(~step.is_input)
-        self.outputs = outputs[np.argsort(self.tensor_ids[outputs], kind="stable")]
-        self.made = self.tensor_ids[self.outputs]
 
     def culprit(self, row: int) -> int | None:
         """Returns the first op after a channels_last tensor that made memory of another layout; null if none."""
         op_of, storage = self.step.op_of, self.step.storage
         culprit = None
         for _ in range(MOST_STEPS):
-            result = self._maker(row)
-            inputs = [] if result is None else self._inputs(int(op_of[result]))
-            if result is None or not inputs or not self.step.in_module[op_of[result]]:
+            result = int(self.step.flow.makers[row])
+            inputs = [] if result < 0 else self._inputs(int(op_of[result]))
+            if not inputs or not self.step.in_module[op_of[result]]:
                 return None
             last = [one for one in inputs if self.layout[one] == CHANNELS_LAST]
             source = last[0] if last else inputs[0]
@@ -93,15 +89,8 @@ class _Back:
             row = source
         return None
 
-    def _maker(self, row: int) -> int | None:
-        """Returns the row, as an output, of what an op reads; null where it was there before."""
-        first, end = np.searchsorted(self.made, [self.tensor_ids[row], self.tensor_ids[row] + 1]).tolist()
-        earlier = [one for one in self.outputs[first:end].tolist() if self.step.op_of[one] < self.step.op_of[row]]
-        return earlier[-1] if earlier else None
-
     def _inputs(self, op: int) -> list[int]:
-        first, end = np.searchsorted(self.step.op_of, [op, op + 1]).tolist()  # tensors stand in the order of ops
-        return [row for row in range(first, end) if self.step.is_input[row]]
+        return [row for row in self.step.flow.rows(op).tolist() if self.step.is_input[row]]
 
 
 def _layouts(tensors: pd.DataFrame) -> Ints:

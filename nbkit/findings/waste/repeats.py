@@ -4,12 +4,11 @@ from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterator
 from typing import NamedTuple
 
-import numpy as np
-
 from nbkit.findings.finding import Finding, rule
 from nbkit.findings.waste.step import RecordedStep
 from nbkit.ops.families import DRAWS, DROPOUTS, family
 from nbkit.ops.names import packet_of
+from nbkit.step.step import Call, Step
 
 DRAWING = DRAWS | DROPOUTS
 # Memory to write into, of which each needs its own, and copies: torch.autocast casts an input for each of its readers.
@@ -73,55 +72,53 @@ def _repeats(step: RecordedStep) -> Iterator[Repeat]:
     Values are the same where the same op made them of the same values with the same arguments, and nothing wrote into
     their memory since.
     """
-    ops, in_module, parent = step.ops, step.in_module, step.parent
+    ops, in_module, parent = step.ops, step.in_module.tolist(), step.parent
     names, arguments, modules, steps = (ops[name].tolist() for name in ("op", "arguments", "module", "step"))
-    ends = np.searchsorted(step.op_of, np.arange(len(ops) + 1)).tolist()  # tensors stand in the order of ops
-    tensors = list(zip(step.tensors["tensor_id"].tolist(), step.storage.tolist(), step.is_input.tolist(), strict=True))
-    numel, sizes = step.tensors["numel"].to_numpy(), step.sizes
-    numbering, of_step = _Numbering(), 0
-    for row in np.flatnonzero(step.is_op).tolist():
+    is_op, numel, sizes = step.is_op.tolist(), step.tensors["numel"].to_numpy(), step.sizes
+    numbering, of_step = _Numbering(step.flow), 0
+    for call in step.flow.calls():
+        row = call.op_id
+        if not is_op[row]:
+            continue
         if steps[row] != of_step:
-            numbering, of_step = _Numbering(), steps[row]
-        begin, end = ends[row], ends[row + 1]
+            numbering.forget()
+            of_step = steps[row]
         is_unique = not names[row].startswith("aten.") or packet_of(names[row]) in DRAWING
-        what = row if is_unique else (names[row], str(arguments[row]))
-        first, is_made = numbering.note(row, what, tensors[begin:end])
+        first = numbering.note(call, row if is_unique else (names[row], str(arguments[row])))
         is_elsewhere = in_module[row] and in_module[first] and modules[first] != modules[row]
+        is_made = any(numbering.is_written[at] for at in call.outputs)
         if first == row or not is_elsewhere or not is_made or packet_of(names[row]) in FILLING:
             continue
-        made = [at for at in range(begin, end) if not tensors[at][2]]
         called = names[parent[row]] if parent[row] >= 0 else ""
-        if numel[made].max(initial=0) >= LEAST_ELEMENTS and "attention" not in called:
-            yield Repeat(row, first, int(sizes[made].sum()))
+        if numel[call.outputs].max() >= LEAST_ELEMENTS and "attention" not in called:
+            yield Repeat(row, first, int(sizes[call.outputs].sum()))
 
 
 class _Numbering:
     """Tells which values are the same, by what made them."""
 
-    def __init__(self) -> None:
+    def __init__(self, step: Step) -> None:
+        self.tensors, self.memory = step.tensor_ids.tolist(), step.memory.tolist()
+        self.is_written = step.is_written.tolist()
+        self.forget()
+
+    def forget(self) -> None:
+        """Begins anew."""
         self.first: dict[Hashable, int] = {}
         # By tensor: op and result that made it, and how often its memory had been written then.
         self.values: dict[int, tuple[Hashable, int]] = {}
         self.writes: Counter[int] = Counter()
 
-    def note(self, row: int, what: Hashable, tensors: list[tuple[int, int, bool]]) -> tuple[int, bool]:
-        """Notes an op with its tensors (tensor_id, storage, is input); returns the first op that computed the same.
+    def note(self, call: Call, what: Hashable) -> int:
+        """Notes an op; returns the first one that computed the same."""
+        first = self.first.setdefault((what, *map(self._value, call.inputs)), call.op_id)
+        for at, row in enumerate(call.outputs):
+            self.writes[self.memory[row]] += self.is_written[row]
+            self.values[self.tensors[row]] = ((first, at), self.writes[self.memory[row]])
+        return first
 
-        With it whether the op writes memory: a view does not.
-        """
-        inputs = [(tensor, storage) for tensor, storage, is_input in tensors if is_input]
-        outputs = [(tensor, storage) for tensor, storage, is_input in tensors if not is_input]
-        first = self.first.setdefault((what, *(self._value(*read) for read in inputs)), row)
-        read, viewed = {tensor for tensor, _ in inputs}, {storage for _, storage in inputs}
-        is_made = False
-        for at, (tensor, storage) in enumerate(outputs):
-            if tensor in read or storage not in viewed or storage < 0:
-                self.writes[storage] += 1
-                is_made = True
-            self.values[tensor] = ((first, at), self.writes[storage])
-        return first, is_made
-
-    def _value(self, tensor: int, storage: int) -> Hashable:
+    def _value(self, row: int) -> Hashable:
         """Returns what stands for the values of a tensor: what made them; else the tensor as it is now."""
-        made, writes = self.values.get(tensor, UNKNOWN)
-        return made if made is not None and writes == self.writes[storage] else ("tensor", tensor, self.writes[storage])
+        made, writes = self.values.get(self.tensors[row], UNKNOWN)
+        now = self.writes[self.memory[row]]
+        return made if made is not None and writes == now else ("tensor", self.tensors[row], now)

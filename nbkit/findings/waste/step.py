@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from nbkit.findings.time.step import Flags, Ints, TimedStep
+from nbkit.step.step import Step
 
 
 @dataclass(frozen=True)
@@ -19,18 +20,23 @@ class RecordedStep(TimedStep):
     modes: Mapping[tuple[str, str, int], bool]
 
     @cached_property
+    def flow(self) -> Step:
+        """Returns which op made, wrote and read what."""
+        return Step(self.ops, self.tensors)
+
+    @cached_property
     def op_of(self) -> Ints:
         """Returns the op of each tensor row; op_ids are rows of ops."""
-        return self.tensors["op_id"].to_numpy(np.int64)
+        return self.flow.op_ids
 
     @cached_property
     def is_input(self) -> Flags:
-        return (self.tensors["role"] == "input").to_numpy(bool)
+        return ~self.flow.is_output
 
     @cached_property
     def storage(self) -> Ints:
-        """Returns the memory of each tensor row, -1 where it has none of its own."""
-        return self.tensors["storage_id"].to_numpy(np.int64, na_value=-1)
+        """Returns the memory of each tensor row, a negative number where it has no storage of its own."""
+        return self.flow.memory
 
     @cached_property
     def dtypes(self) -> np.ndarray:

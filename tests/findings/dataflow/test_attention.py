@@ -7,6 +7,7 @@ from torch import nn
 
 import nbkit
 from nbkit.findings.dataflow.flow import Flow
+from nbkit.trace.trace import step_of
 from tests.findings.dataflow.steps import found
 
 B, H, T, S, D = 2, 3, 6, 5, 4
@@ -211,9 +212,9 @@ def test_what_a_complex_rotary_embedding_reads_is_behind_it():
         return torch.view_as_real(turned).flatten(-2)
 
     with nbkit.optrace() as trace:
-        rotated(Q * 2)
-    flow = Flow(trace.ops, trace.tensors)
+        rotated(Q * 2).neg()
+    flow = Flow(step_of(trace))
     product, turned = [op for op in flow.ops.values() if op.name == "mul"]
     last = [op for op in flow.ops.values() if op.outputs][-1]
     assert flow.origin(turned.inputs[0]) is product
-    assert flow.origin(last.outputs[0]._replace(op_id=last.op_id + 1)) is turned
+    assert flow.origin(last.inputs[0]) is turned
