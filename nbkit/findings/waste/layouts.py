@@ -60,7 +60,7 @@ def _finding(step: RecordedStep, culprits: Ints, converted: Ints) -> Finding:
         message,
         ADVICE,
         effect_bytes=moved,
-        evidence={"convolutions": np.unique(step.op_of[converted]).tolist()},
+        evidence={"convolutions": np.unique(step.flow.op_ids[converted]).tolist()},
     )
     return step.finding(finding, culprits)
 
@@ -73,7 +73,7 @@ class _Back:
 
     def culprit(self, row: int) -> int | None:
         """Returns the first op after a channels_last tensor that made memory of another layout; null if none."""
-        op_of, storage = self.step.op_of, self.step.storage
+        op_of, storage = self.step.flow.op_ids, self.step.flow.memory
         culprit = None
         for _ in range(MOST_STEPS):
             result = int(self.step.flow.makers[row])
@@ -90,7 +90,7 @@ class _Back:
         return None
 
     def _inputs(self, op: int) -> list[int]:
-        return [row for row in self.step.flow.rows(op).tolist() if self.step.is_input[row]]
+        return [row for row in self.step.flow.rows(op).tolist() if not self.step.flow.is_output[row]]
 
 
 def _layouts(tensors: pd.DataFrame) -> Ints:

@@ -43,7 +43,7 @@ def repeated_work(step: RecordedStep) -> list[Finding]:
         by_line[sources[repeat.row]].append(repeat)
     for repeats in by_line.values():
         groups[frozenset(modules[row] for repeat in repeats for row in repeat[:2])] += repeats
-    written = ~step.is_input & step.in_module[step.op_of]
+    written = step.flow.is_output & step.in_module[step.flow.op_ids]
     least = LEAST_SHARE * max(int(step.sizes[written].sum()), 1)
     return [
         _finding(step, names, repeats)

@@ -21,22 +21,8 @@ class RecordedStep(TimedStep):
 
     @cached_property
     def flow(self) -> Step:
-        """Returns which op made, wrote and read what."""
+        """Returns which op made, wrote and read what; op_ids are rows of ops."""
         return Step(self.ops, self.tensors)
-
-    @cached_property
-    def op_of(self) -> Ints:
-        """Returns the op of each tensor row; op_ids are rows of ops."""
-        return self.flow.op_ids
-
-    @cached_property
-    def is_input(self) -> Flags:
-        return ~self.flow.is_output
-
-    @cached_property
-    def storage(self) -> Ints:
-        """Returns the memory of each tensor row, a negative number where it has no storage of its own."""
-        return self.flow.memory
 
     @cached_property
     def dtypes(self) -> np.ndarray:
@@ -60,8 +46,8 @@ class RecordedStep(TimedStep):
     @cached_property
     def held_names(self) -> Mapping[int, str]:
         """Returns the name of the parameter in each storage that holds one."""
-        rows = np.flatnonzero(self.is_parameter & (self.storage >= 0))
-        return dict(zip(self.storage[rows].tolist(), self.tensors["name"].iloc[rows].tolist(), strict=True))
+        rows = np.flatnonzero(self.is_parameter & (self.flow.memory >= 0))
+        return dict(zip(self.flow.memory[rows].tolist(), self.tensors["name"].iloc[rows].tolist(), strict=True))
 
     @cached_property
     def in_module(self) -> Flags:
@@ -72,15 +58,15 @@ class RecordedStep(TimedStep):
         """Returns the row of one tensor of each of these ops, by op; -1 of other ops, and of those that have none."""
         chosen = np.zeros(len(self.ops), dtype=bool)
         chosen[ops] = True
-        at = np.flatnonzero(chosen[self.op_of] & (self.is_input == (role == "input")))
+        at = np.flatnonzero(chosen[self.flow.op_ids] & (self.flow.is_output == (role == "output")))
         at = at[self.tensors["position"].to_numpy()[at] == position]
         result = np.full(len(self.ops), -1, dtype=np.int64)
-        result[self.op_of[at]] = at
+        result[self.flow.op_ids[at]] = at
         return result
 
     def bytes_of(self, rows: Ints) -> int:
         """Returns the bytes of these tensors, those that share memory once."""
-        rows = rows[self.storage[rows] >= 0]
+        rows = rows[self.flow.memory[rows] >= 0]
         if not len(rows):
             return 0
-        return int(pd.Series(self.sizes[rows]).groupby(self.storage[rows]).max().sum())
+        return int(pd.Series(self.sizes[rows]).groupby(self.flow.memory[rows]).max().sum())

@@ -2,13 +2,18 @@
 
 import json
 
+import pandas as pd
 import pytest
 import torch
 import torch.nn.functional as F
 from torch import nn
 
 import nbkit
+from nbkit.findings.waste.repeats import _repeats
+from nbkit.findings.waste.step import RecordedStep
+from nbkit.schema import PARAMETERS
 from tests.findings.waste.steps import found, only
+from tests.support.fakes import make_ops, make_tensors
 
 T, D = 32, 16
 X = torch.randn(2, T, D)
@@ -190,3 +195,13 @@ RIGHT = {
 @pytest.mark.parametrize("case", RIGHT)
 def test_a_right_step_is_not_named(case):
     assert found(RIGHT[case]) == []
+
+
+def test_a_write_to_one_tensor_without_a_storage_is_none_to_another():
+    called = (("aten.mul.Tensor", "a"), ("aten.neg.default", None), ("aten.mul.Tensor", "b"))
+    ops = make_ops(*({"op": op, "model": "Net", "module": module} for op, module in called))
+    tensors = make_tensors(
+        (0, "input", 5), (0, "output", 1), (1, "input", 7), (1, "output", 9), (2, "input", 5), (2, "output", 2)
+    ).assign(numel=1_000, storage_id=pd.array([None, 1, None, None, None, 2], "Int64"))
+    [repeat] = _repeats(RecordedStep(ops, {}, tensors, PARAMETERS.frame(), {}))
+    assert repeat[:2] == (2, 0)
