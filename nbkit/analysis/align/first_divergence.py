@@ -8,10 +8,10 @@ import numpy as np
 from nbkit.analysis.align.align import Alignment
 from nbkit.analysis.align.events import Event
 from nbkit.analysis.align.kinds.arguments import other_argument, other_number
-from nbkit.analysis.align.kinds.casts import cast_and_back
 from nbkit.analysis.align.kinds.find import kind_of
 from nbkit.analysis.align.kinds.indices import NAME as OTHER_INDICES
-from nbkit.analysis.align.kinds.products import reduced_product
+from nbkit.analysis.align.kinds.precision.casts import cast_and_back
+from nbkit.analysis.align.kinds.precision.products import reduced_product
 from nbkit.analysis.align.kinds.read import kind_of_read, missing_step
 from nbkit.analysis.align.region import Kind, Piece, Region
 from nbkit.analysis.align.rerun import computing, is_same, other_operands

@@ -33,7 +33,14 @@ def explained(alignment: Alignment, match: Match, instead: Mapping[int, Array]) 
     found = recompute({**values, **instead}, [match.right])
     if match.right not in found:
         return None
-    rest = relative_error(*match.relation.views(expected, found[match.right])) / error
+    return left_over(match, expected, found[match.right], error)
+
+
+def left_over(match: Match, left: Array, right: Array, error: float) -> float | None:
+    """Returns how much of an error two values of a pair leave; null where that is much, or no relation is known."""
+    if match.relation is None or not error > 0:
+        return None
+    rest = relative_error(*match.relation.views(left, right)) / error
     return rest if rest <= LEFT_OVER else None
 
 

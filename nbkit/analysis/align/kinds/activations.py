@@ -7,8 +7,9 @@ from functools import cache
 
 import numpy as np
 
-from nbkit.analysis.align.kinds.case import FEWEST, PAIRED, Case, Floats, at, floats, norm
-from nbkit.analysis.align.region import Array, Kind
+from nbkit.analysis.align.kinds.case import FEWEST, PAIRED, Case, CaseSide, Floats, at, floats, norm
+from nbkit.analysis.align.kinds.registry import Kinds, kind_test
+from nbkit.analysis.align.region import Array
 
 Function = Callable[[Floats], Floats]
 
@@ -79,19 +80,16 @@ class Gate:
     other: Array | None = None
 
 
-def activation(case: Case) -> Kind | None:
+@kind_test("activation", 160, lambda case: case.is_comparable and case.left.size >= FEWEST)
+def activation(case: Case) -> Kinds:
     """Tests whether L = f(x) and R = g(x), or both times the same factor, for two activations f and g."""
-    if not case.is_same_shape or not case.is_finite or not case.is_clear or case.left.size < FEWEST:
-        return None
     for gate in gates(case):
-        first, second = named_function(case, gate, "left"), named_function(case, gate, "right")
+        first, second = (named_function(case, gate, side) for side in case.sides)
         if first is None or second is None or first == second:
             continue
         what = f"the gate {gate.name}" if gate.other is not None else gate.name
         message = f"The activation of {what} is {first} on the left and {second} on the right."
-        if (kind := case.told("activation", message, applied(gate, second))) is not None:
-            return kind
-    return None
+        yield case.told("activation", message, applied(gate, second))
 
 
 def gates(case: Case) -> Iterator[Gate]:
@@ -118,10 +116,9 @@ def _halved(case: Case) -> Iterator[tuple[str, tuple[Array, Array]]]:
             yield one.name, (one.value[..., 0::2], one.value[..., 1::2])
 
 
-def named_function(case: Case, gate: Gate, side: str) -> str | None:
+def named_function(case: Case, gate: Gate, side: CaseSide) -> str | None:
     """Returns the activation by which a side is made of a gate, told by a few elements; null if it is none."""
-    wanted = (case.left if side == "left" else case.right).reshape(-1)[case.places]
-    beside = (case.right if side == "left" else case.left).reshape(-1)[case.places]
+    wanted, beside = (one.reshape(-1)[case.places] for one in (side.values, side.beside))
     value = at(gate.value, case.places)
     factor = None if gate.other is None else at(gate.other, case.places)
     allowed = max(case.limit * norm(wanted - beside), 1e-300)

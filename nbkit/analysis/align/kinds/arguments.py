@@ -12,6 +12,7 @@ from nbkit.analysis.align.align import Alignment
 from nbkit.analysis.align.differing import SLICING
 from nbkit.analysis.align.events import Event
 from nbkit.analysis.align.kinds.case import number_text
+from nbkit.analysis.align.kinds.norms.recorded import EPSILONS
 from nbkit.analysis.align.matches import Match
 from nbkit.analysis.align.region import Array, Kind
 from nbkit.analysis.align.rerun import explained, other_operands
@@ -20,7 +21,7 @@ from nbkit.divergence.arguments import Pairs, in_words, other_arguments
 from nbkit.ops import kinds
 
 SCALING = kinds.SCALES | {"matmul"}
-EPSILONS, SCALES = ("eps", "epsilon", "variance_epsilon"), ("alpha", "scale")
+SCALES = ("alpha", "scale")
 AXES = ("dim", "axis", "axes")
 # These change the shape of a result, where it lies, or how it is rounded.
 OF_FORM = ("keepdim", "copy", "implicit", "cudnn_enabled", "dtype", "layout", "memory_format")

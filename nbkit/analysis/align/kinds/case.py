@@ -44,6 +44,23 @@ class Known:
     is_inner: bool = False  # made inside the region by one side, of what both read
 
 
+@dataclass(frozen=True)
+class CaseSide:
+    """Holds one side of a case: its name and the other side's, both sides' values, and its own ops and inputs."""
+
+    name: str
+    other: str
+    values: Floats
+    beside: Floats
+    ops: tuple[Piece, ...]
+    inputs: tuple[Piece, ...]
+
+    @property
+    def inner(self) -> list[tuple[str, Array]]:
+        """Returns the values made inside, without the pair's own, by name."""
+        return [(piece.result.name, piece.value) for piece in self.ops[:-1] if piece.value is not None]
+
+
 class Case:
     """Holds a region as the tests of kinds read it.
 
@@ -66,9 +83,19 @@ class Case:
         return self.left.shape
 
     @property
+    def is_state(self) -> bool:
+        """Returns whether the pair is a parameter or a buffer."""
+        return self.region.kind in ("parameter", "buffer")
+
+    @property
     def is_weight(self) -> bool:
         """Returns whether the pair is no result of an op."""
-        return self.region.kind in ("parameter", "buffer", "constant")
+        return self.is_state or self.region.kind == "constant"
+
+    @property
+    def is_boolean(self) -> bool:
+        """Returns whether the left one holds truth values."""
+        return self.region.left.dtype == np.bool_
 
     @cached_property
     def size(self) -> float:
@@ -117,6 +144,30 @@ class Case:
         """Returns whether the difference is beyond what rounding does."""
         return self.distance > CLEAR * self.eps * self.size
 
+    @property
+    def is_comparable(self) -> bool:
+        """Returns whether both have one shape and finite values that differ by more than rounding."""
+        return self.is_same_shape and self.is_finite and self.is_clear
+
+    @property
+    def has_rows(self) -> bool:
+        """Returns whether both are comparable results of an op, with rows of several elements."""
+        return self.is_comparable and not self.is_weight and len(self.shape) > 1 and self.shape[-1] >= 4
+
+    @cached_property
+    def sides(self) -> tuple[CaseSide, CaseSide]:
+        """Returns the left side and the right one."""
+        region, left, right = self.region, self.left, self.right
+        return (
+            CaseSide("left", "right", left, right, region.left_ops, region.left_inputs),
+            CaseSide("right", "left", right, left, region.right_ops, region.right_inputs),
+        )
+
+    @cached_property
+    def inner(self) -> list[tuple[str, Array]]:
+        """Returns the values that both sides make inside, the left side's first."""
+        return [one for side in self.sides for one in side.inner]
+
     @cached_property
     def places(self) -> npt.NDArray[np.intp]:
         """Returns flat positions that are looked at first, half of them where the two differ."""
@@ -131,28 +182,28 @@ class Case:
             chosen = np.concatenate([chosen, generator.choice(wrong, SAMPLE // 2)]) if len(wrong) else chosen
         return np.unique(chosen)
 
-    def explained(self, candidate: Floats) -> float:
-        """Returns what a candidate for the right one leaves of the difference."""
-        left = norm(self.right - candidate.reshape(self.right.shape))
-        return left / self.distance if np.isfinite(self.distance) else left / max(norm(self.right), 1e-300)
-
     def may_be(self, candidate: Array) -> bool:
         """Returns whether a candidate, a view of any shape with the elements in order, is right at a few places."""
         return self.may_be_at(at(candidate, self.places))
 
-    def may_be_at(self, values: Floats) -> bool:
-        """Returns whether values for the few places are right there."""
-        right = self.right.reshape(-1)[self.places]
-        if not self.is_same_shape:
-            return norm(right - values) <= 2 * self.limit * norm(right)
-        return norm(right - values) <= 2 * self.limit * norm(right - self.left.reshape(-1)[self.places])
+    def may_be_at(self, values: Floats, side: CaseSide | None = None) -> bool:
+        """Returns whether values for the few places are those of a side there, of the right one if none is given."""
+        side = side or self.sides[1]
+        wanted = side.values.reshape(-1)[self.places]
+        beside = side.beside.reshape(-1)[self.places] if self.is_same_shape else 0.0
+        return norm(wanted - values) <= 2 * self.limit * norm(wanted - beside)
 
     def told(self, name: str, message: str, candidate: Array) -> Kind | None:
-        """Returns the kind if the candidate explains the difference; null otherwise."""
+        """Returns the kind if the candidate explains the difference, where shapes differ all of it; null otherwise."""
         if not self.may_be(candidate):
             return None
-        explained, values = self.explained(floats(candidate)), floats(candidate).reshape(self.right.shape)
-        return Kind(name, message, explained) if explained <= self.limit and self.holds(values, self.right) else None
+        beside = self.left if self.is_same_shape else np.zeros(1)
+        return self.fits(name, message, floats(candidate).reshape(self.right.shape), self.right, beside)
+
+    def fits(self, name: str, message: str, candidate: Floats, wanted: Floats, beside: Floats) -> Kind | None:
+        """Returns the kind if a candidate for some rows of one side explains how they differ from the other's."""
+        rest = self.rest(candidate, wanted, beside)
+        return Kind(name, message, rest) if rest <= self.limit else None
 
     def rest(self, candidate: Floats, wanted: Floats, beside: Floats) -> float:
         """Returns what a candidate for one side leaves of the difference; infinite if it does not hold throughout."""
@@ -196,8 +247,8 @@ class Case:
         return (*found, *near, *(self._inner() if self.with_inner else ()))
 
     def _inner(self) -> Iterator[Known]:
-        for pieces, is_left in ((self.region.left_ops, True), (self.region.right_ops, False)):
-            for name, value in self.inner(pieces)[-NEAREST:]:
+        for side, is_left in zip(self.sides, (True, False), strict=True):
+            for name, value in side.inner[-NEAREST:]:
                 yield Known(name, "op", value, is_left, not is_left, is_inner=True)
 
     def shaped(self, shape: tuple[int, ...]) -> Iterator[tuple[Known, Array]]:
@@ -206,16 +257,14 @@ class Case:
             for view in views(one.value, shape):
                 yield one, view
 
-    def inner(self, pieces: tuple[Piece, ...]) -> list[tuple[str, Array]]:
-        """Returns the values made inside, without the pair's own, by name."""
-        return [(piece.result.name, piece.value) for piece in pieces[:-1] if piece.value is not None]
+    def vectors(self) -> list[tuple[str, Floats]]:
+        """Returns the known vectors along the last axis, by name."""
+        return [(one.name, floats(one.value)) for one in self.known if one.value.shape == self.shape[-1:]]
 
     @cached_property
     def dimensions(self) -> tuple[int, ...]:
         """Returns the sizes of axes in the region, those of the pair first."""
-        values = [self.region.left, *(one.value for one in self.known)]
-        region = self.region
-        values += [value for _, value in (*self.inner(region.left_ops), *self.inner(region.right_ops))]
+        values = [self.region.left, *(one.value for one in self.known), *(value for _, value in self.inner)]
         return tuple(dict.fromkeys(size for value in values for size in value.shape[::-1] if size > 1))
 
 

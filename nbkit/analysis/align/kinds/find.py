@@ -1,53 +1,16 @@
 """Finds what a divergence is: each kind is applied to the left's values, and one that gives the right's is named."""
 
-from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
 
-from nbkit.analysis.align.kinds.activations import activation
 from nbkit.analysis.align.kinds.case import Case
 from nbkit.analysis.align.kinds.inside.branches import branch_kind
 from nbkit.analysis.align.kinds.inside.variants import attention_kind
-from nbkit.analysis.align.kinds.linear import gain, missing_bias, missing_residual, scale
-from nbkit.analysis.align.kinds.masks import mask_inverted, mask_shifted, missing_mask
-from nbkit.analysis.align.kinds.norms.epsilon import epsilon
-from nbkit.analysis.align.kinds.norms.gains import other_gain
-from nbkit.analysis.align.kinds.norms.place import norm_place
+from nbkit.analysis.align.kinds.linear import scale
 from nbkit.analysis.align.kinds.not_finite import nan
-from nbkit.analysis.align.kinds.operands import own_weight, swapped_operands
-from nbkit.analysis.align.kinds.orders import permuted_heads, repeated_heads, transposed
-from nbkit.analysis.align.kinds.rotary.base import rotary_base
-from nbkit.analysis.align.kinds.rotary.layout import rotary_layout
-from nbkit.analysis.align.kinds.rotary.positions import position_shifted
-from nbkit.analysis.align.kinds.rounding import accumulation_dtype
-from nbkit.analysis.align.kinds.weights import other_weights, untied_weight
+from nbkit.analysis.align.kinds.registry import kind_tests
 from nbkit.analysis.align.region import Kind, Piece, Region
-
-Test = Callable[[Case], Kind | None]
-# From special to general.
-KINDS: dict[str, Test] = {
-    "mask_shifted": mask_shifted,
-    "mask_inverted": mask_inverted,
-    "missing_mask": missing_mask,
-    "accumulation_dtype": accumulation_dtype,
-    "epsilon": epsilon,
-    "rotary_base": rotary_base,
-    "rotary_layout": rotary_layout,
-    "position_shifted": position_shifted,
-    "repeated_heads": repeated_heads,
-    "swapped_operands": swapped_operands,
-    "transposed": transposed,
-    "permuted_heads": permuted_heads,
-    "scale": lambda case: scale(case) or gain(case),
-    "missing_residual": missing_residual,
-    "missing_bias": missing_bias,
-    "activation": activation,
-    "norm_place": norm_place,
-    "untied_weight": lambda case: untied_weight(case) or own_weight(case),
-    "other_weights": lambda case: other_gain(case) or other_weights(case),
-    "nan": nan,
-}
 
 
 def kind_of(region: Region) -> Kind | None:
@@ -88,12 +51,10 @@ def _is_state(piece: Piece) -> bool:
 
 
 def _found(case: Case) -> Kind | None:
-    """Returns the first kind that explains a difference, other than NaN; known vectors come before them all."""
+    """Returns the first kind that explains a difference, other than NaN."""
     if case.is_plain:
         return scale(case)
-    if (kind := other_gain(case)) is not None:
-        return kind
-    return next((kind for test in KINDS.values() if test is not nan and (kind := test(case)) is not None), None)
+    return next(filter(None, (test(case) for test in kind_tests() if test is not nan)), None)
 
 
 def _pairs(region: Region) -> list[Region]:

@@ -10,8 +10,7 @@ from nbkit.analysis.align.kinds.case import Case
 from nbkit.analysis.align.kinds.rotary.positions import position_shifted
 from nbkit.analysis.align.matches import Match
 from nbkit.analysis.align.region import Array, Kind, Region
-from nbkit.analysis.align.relations import relative_error
-from nbkit.analysis.align.rerun import LEFT_OVER, computing, explained, other_operands
+from nbkit.analysis.align.rerun import computing, explained, left_over, other_operands
 from nbkit.analysis.align.side import Side
 
 NAME = "other_indices"
@@ -94,10 +93,7 @@ def _rest(alignment: Alignment, match: Match, numbers: tuple[int, int], values: 
     if values[0].size == prod(shape):
         return explained(alignment, match, {numbers[1]: values[0].reshape(shape)})
     found, own = left.recompute({numbers[0]: values[1]}, [match.left]).get(match.left), right.value(match.right)
-    if found is None or own is None:
-        return None
-    rest = relative_error(*match.relation.views(found, own)) / error
-    return rest if rest <= LEFT_OVER else None
+    return None if found is None or own is None else left_over(match, found, own, error)
 
 
 def _made(alignment: Alignment, first: int, second: int) -> tuple[int, int]:

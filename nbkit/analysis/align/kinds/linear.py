@@ -1,13 +1,25 @@
 """Tests kinds in which the right one is the left one times a number, or plus something that both sides have."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
-from nbkit.analysis.align.kinds.case import FEWEST, Case, Floats, Known, at, floats, is_close, norm, number_text
+from nbkit.analysis.align.kinds.case import (
+    FEWEST,
+    Case,
+    CaseSide,
+    Floats,
+    Known,
+    at,
+    floats,
+    is_close,
+    norm,
+    number_text,
+)
 from nbkit.analysis.align.kinds.norms.place import missing_before_norm
-from nbkit.analysis.align.region import Array, Kind, Piece
+from nbkit.analysis.align.kinds.registry import Kinds, kind_test
+from nbkit.analysis.align.region import Array, Kind
 from nbkit.ops.kinds import PASSING, op_kind
 
 # A factor is read as that of a dimension if it is within this.
@@ -21,11 +33,6 @@ SUMS = ("add", "subtract")
 ADDING = ("add", "sub", "sum", "skip", "fused", "linear", "gemm", "conv", "lerp", "mean", "cat", "einsum", "matmul")
 # Two values that are the same on both sides.
 SAME = 1e-5
-
-
-def _is_linear(case: Case) -> bool:
-    is_boolean = case.region.left.dtype == np.bool_
-    return case.is_same_shape and case.is_finite and case.is_clear and not is_boolean and case.left.size >= 2
 
 
 @dataclass(frozen=True)
@@ -43,7 +50,7 @@ def factor_of(case: Case) -> Factor | None:
 
     A number that rounds to 1 is none: what differs then is something else.
     """
-    if not _is_linear(case) or np.count_nonzero(case.left) < FEWEST:
+    if not case.is_comparable or case.is_boolean or np.count_nonzero(case.left) < FEWEST:
         return None
     left = case.left.reshape(-1)
     factor = float(left @ case.right.reshape(-1)) / max(float(left @ left), 1e-300)
@@ -56,37 +63,30 @@ def factor_of(case: Case) -> Factor | None:
     return Factor(factor, shown, reading_of(factor, case.dimensions, max(READ, case.eps)), rest)
 
 
-def scale(case: Case) -> Kind | None:
+@kind_test("scale", 130)
+def scale(case: Case) -> Kinds:
     """Tests whether the right one is the left one times one number."""
-    found = factor_of(case)
-    if found is None:
-        return None
-    return Kind("scale", f"The right one is {found.text} times the left one{found.reading}.", found.rest)
+    if (found := factor_of(case)) is not None:
+        yield Kind("scale", f"The right one is {found.text} times the left one{found.reading}.", found.rest)
 
 
 def reading_of(factor: float, dimensions: tuple[int, ...], tolerance: float) -> str:
     """Returns in words, after a comma, how a factor is made of the size of an axis; nothing if it is not."""
-    forms: tuple[tuple[str, Callable[[int], float]], ...] = (
-        ("1/sqrt({})", lambda size: size**-0.5),
-        ("sqrt({})", lambda size: size**0.5),
-        ("1/{}", lambda size: 1 / size),
-        ("{}", float),
-    )
     if any(abs(abs(factor) / one - 1) <= tolerance for one in HALVES):
         return ""
-    for text, form in forms:
+    for text, power in (("1/sqrt({})", -0.5), ("sqrt({})", 0.5), ("1/{}", -1.0), ("{}", 1.0)):
         for size in dimensions:
-            if abs(abs(factor) / form(size) - 1) <= tolerance:
-                return f", {'-' if factor < 0 else ''}{text.format(size)}" if text != "{}" else ", the size of an axis"
+            if abs(abs(factor) / size**power - 1) <= tolerance:
+                return f", {'-' if factor < 0 else ''}{text.format(size)}" if power != 1 else ", the size of an axis"
     return ""
 
 
-def missing_bias(case: Case) -> Kind | None:
+@kind_test("missing_bias", 150, lambda case: case.is_comparable and not case.is_boolean)
+def missing_bias(case: Case) -> Kinds:
     """Tests whether the difference is one vector along an axis, best one that both sides know."""
-    if not _is_linear(case):
-        return None
     if case.is_weight:
-        return _zero_bias(case)
+        yield _zero_bias(case)
+        return
     difference = case.right - case.left
     for axis in reversed(range(case.left.ndim)):
         size = case.shape[axis]
@@ -95,32 +95,26 @@ def missing_bias(case: Case) -> Kind | None:
         others = tuple(one for one in range(case.left.ndim) if one != axis)
         vector = difference.mean(axis=others)
         shape = [size if one == axis else 1 for one in range(case.left.ndim)]
-        if (kind := _known_bias(case, vector, shape)) is not None:
-            return kind
+        yield from _known_bias(case, vector, shape)
         # Two that are each one vector along the axis differ by one whatever they are.
         is_vector = size >= 4 and norm(vector - vector.mean()) > 0.05 * norm(vector)
         is_vector &= norm(case.left - case.left.mean(axis=others, keepdims=True)) > SPREAD * norm(case.left)
         if is_vector and case.left.size // size >= 4:
             text = f"The right one is the left one plus one vector along axis {axis}"
             message = f"{text}, as of a bias that one side lacks."
-            kind = case.told("missing_bias", message, case.left + vector.reshape(shape))
-            if kind is not None:
-                return kind
-    return None
+            yield case.told("missing_bias", message, case.left + vector.reshape(shape))
 
 
 def _zero_bias(case: Case) -> Kind | None:
     """Tests whether a vector of parameters is 0 on one side alone."""
-    is_zero = [not side.any() for side in (case.left, case.right)]
-    if case.region.kind != "parameter" or case.left.ndim != 1 or case.left.size < FEWEST or is_zero[0] == is_zero[1]:
+    zeros = [side for side in case.sides if not side.values.any()]
+    if case.region.kind != "parameter" or case.left.ndim != 1 or case.left.size < FEWEST or len(zeros) != 1:
         return None
-    side, other = ("left", "right") if is_zero[0] else ("right", "left")
-    return Kind(
-        "missing_bias", f"The {side} one is 0 throughout, as a bias that was left out; the {other} one is not.", 0.0
-    )
+    what = f"The {zeros[0].name} one is 0 throughout, as a bias that was left out; the {zeros[0].other} one is not."
+    return Kind("missing_bias", what, 0.0)
 
 
-def _known_bias(case: Case, vector: Floats, shape: list[int]) -> Kind | None:
+def _known_bias(case: Case, vector: Floats, shape: list[int]) -> Kinds:
     for one in case.known:
         if one.value.size != len(vector) or max(one.value.shape, default=0) != len(vector):
             continue
@@ -134,43 +128,38 @@ def _known_bias(case: Case, vector: Floats, shape: list[int]) -> Kind | None:
             message = f"The {lacking} one lacks the bias {one.name}."
             if not lacking:
                 message = f"The right one is the left one {'plus' if sign > 0 else 'less'} {one.name}."
-            kind = case.told("missing_bias", message, case.left + sign * bias.reshape(shape))
-            if kind is not None:
-                return kind
-    return None
+            yield case.told("missing_bias", message, case.left + sign * bias.reshape(shape))
 
 
-def missing_residual(case: Case) -> Kind | None:
+@kind_test("missing_residual", 140, lambda case: case.is_comparable and case.left.size >= FEWEST)
+def missing_residual(case: Case) -> Kinds:
     """Tests whether the difference is a value of the same shape that both sides have."""
-    if not _is_linear(case) or case.left.size < FEWEST:
-        return None
+    if case.is_boolean:
+        return
     # A gain that one side has with 1 added multiplies each channel: what then is missing is no residual.
     is_gain = _gain_of(case) is not None
     for one, sign, candidate in () if is_gain else _residuals(case):
-        lacking, other = ("right", "left") if sign < 0 else ("left", "right")
-        is_added = _adds(case, lacking, one.value)
-        if (is_added and one.is_inner) or not _may_add(case, other):
+        other, lacking = case.sides[::-sign]
+        is_added = _adds(lacking, one.value)
+        if (is_added and one.is_inner) or not _may_add(other):
             continue
-        message = f"The {lacking} one lacks the residual {one.name}, which the {other} one adds."
+        message = f"The {lacking.name} one lacks the residual {one.name}, which the {other.name} one adds."
         if is_added:
-            message = f"The {other} one adds {one.name} once more than the {lacking} one."
-        if (kind := case.told("missing_residual", message, candidate)) is not None:
-            return kind
-    return missing_before_norm(case)
+            message = f"The {other.name} one adds {one.name} once more than the {lacking.name} one."
+        yield case.told("missing_residual", message, candidate)
+    yield from missing_before_norm(case)
 
 
-def gain(case: Case) -> Kind | None:
+@kind_test("scale", 131, lambda case: case.is_comparable and not case.is_weight)
+def gain(case: Case) -> Kinds:
     """Tests whether the right one is the left one with each channel of the last axis times a number of its own."""
     has_other_weight = any(piece.result.kind == "parameter" for piece in case.region.left_ops)
-    if not _is_linear(case) or case.is_weight or has_other_weight or (factors := _gain_of(case)) is None:
-        return None
+    if case.is_boolean or has_other_weight or (factors := _gain_of(case)) is None:
+        return
     least, most = number_text(float(factors.min())), number_text(float(factors.max()))
-    if least == most:
-        return None
-    message = (
-        f"The right one is the left one with each of its {len(factors)} channels times a number, {least} to {most}."
-    )
-    return case.told("scale", message, case.left * factors)
+    if least != most:
+        channels = f"with each of its {len(factors)} channels times a number, {least} to {most}"
+        yield case.told("scale", f"The right one is the left one {channels}.", case.left * factors)
 
 
 def _gain_of(case: Case) -> Floats | None:
@@ -194,30 +183,22 @@ def _residuals(case: Case) -> Iterator[tuple[Known, int, Floats]]:
                 yield one, sign, case.left + sign * floats(view)
 
 
-def _adds(case: Case, side: str, value: Array) -> bool:
+def _adds(side: CaseSide, value: Array) -> bool:
     """Returns whether a value is among those that a side adds up to its result."""
-    return any(
-        one.size == value.size and is_close(one.reshape(-1), value.reshape(-1), SAME) for one in _addends(case, side)
-    )
+    return any(one.size == value.size and is_close(one.reshape(-1), value.reshape(-1), SAME) for one in _addends(side))
 
 
-def _may_add(case: Case, side: str) -> bool:
+def _may_add(side: CaseSide) -> bool:
     """Returns whether an op of a side may add something; true where no op is known."""
-    ops = [piece.result.op for piece in _pieces(case, side)[0] if piece.result.kind == "op"]
+    ops = [piece.result.op for piece in side.ops if piece.result.kind == "op"]
     return not ops or None in ops or any(word in op.lower() for op in ops if op is not None for word in ADDING)
 
 
-def _pieces(case: Case, side: str) -> tuple[tuple[Piece, ...], tuple[Piece, ...]]:
-    region = case.region
-    return (region.left_ops, region.left_inputs) if side == "left" else (region.right_ops, region.right_inputs)
-
-
-def _addends(case: Case, side: str) -> list[Array]:
+def _addends(side: CaseSide) -> list[Array]:
     """Returns what a sum that ends a side consists of; other results are none."""
-    ops, inputs = _pieces(case, side)
-    made = {piece.result.result_id: piece for piece in (*inputs, *ops)}
-    inside = {piece.result.result_id for piece in ops}
-    found, waiting, seen = [], list(ops[-1:]), set[int]()
+    made = {piece.result.result_id: piece for piece in (*side.inputs, *side.ops)}
+    inside = {piece.result.result_id for piece in side.ops}
+    found, waiting, seen = [], list(side.ops[-1:]), set[int]()
     while waiting:
         piece = waiting.pop()
         does, number = op_kind(piece.result.op), piece.result.result_id
@@ -227,6 +208,6 @@ def _addends(case: Case, side: str) -> list[Array]:
         sources = [made[source] for source in piece.result.sources if source in made]
         if sources and number in inside and (does in SUMS or does in PASSING):
             waiting += sources
-        elif piece.value is not None and piece is not ops[-1]:
+        elif piece.value is not None and piece is not side.ops[-1]:
             found.append(piece.value)
     return found

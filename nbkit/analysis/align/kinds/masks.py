@@ -1,11 +1,13 @@
 """Tests kinds of attention masks on the masks themselves, on scores and on probabilities: shifted, inverted."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from nbkit.analysis.align.kinds.case import MASKED, Case, Floats, floats, norm
+from nbkit.analysis.align.kinds.registry import Kinds, kind_test
 from nbkit.analysis.align.region import Kind
 
 Bools = npt.NDArray[np.bool_]
@@ -24,27 +26,25 @@ class Masks:
     rows: Bools
 
 
-def masks_of(case: Case) -> Masks | None:
-    """Returns what the two sides mask; null where the pair masks nothing, or both the same."""
-    return case.once("masks", lambda: _masks(case))
+def masks_of(case: Case) -> list[Masks]:
+    """Returns what the two sides mask; nothing where the pair masks nothing, or both the same."""
+    return case.once("masks", lambda: list(_masks(case)))
 
 
-def _masks(case: Case) -> Masks | None:
-    if not case.is_same_shape or len(case.shape) < 2 or case.left.size < 4:
-        return None
-    left, right = floats(case.region.left), floats(case.region.right)
-    found = _flags(left, right) or _scores(left, right) or _probabilities(left, right)
-    if found is None or not (found.left != found.right)[found.rows].any():
-        return None
-    return found
+def _masks(case: Case) -> Iterator[Masks]:
+    if case.is_same_shape and len(case.shape) > 1 and case.left.size >= 4:
+        left, right = floats(case.region.left), floats(case.region.right)
+        found = _flags(left, right) or _scores(left, right) or _probabilities(left, right)
+        if found is not None and (found.left != found.right)[found.rows].any():
+            yield found
 
 
-def mask_shifted(case: Case) -> Kind | None:
+@kind_test("mask_shifted", 10, masks_of)
+def mask_shifted(case: Case) -> Kinds:
     """Tests whether the right one masks what the left one does, some positions further along the row."""
-    masks = masks_of(case)
-    if masks is None or not _has_both(masks.left) or not _agree(case, masks):
-        return None
-    width = case.shape[-1]
+    (masks,), width = masks_of(case), case.shape[-1]
+    if not _has_both(masks.left) or not _agree(case, masks):
+        return
     for step in range(1, min(MOST_SHIFT, width // 2) + 1):
         for shift in (step, -step):
             right = masks.right[..., max(shift, 0) : width + min(shift, 0)]
@@ -53,34 +53,29 @@ def mask_shifted(case: Case) -> Kind | None:
             if explained > STRAY or not _has_both(right[masks.rows]):
                 continue
             message = f"The right one's mask is the left one's, shifted by {shift} along the diagonal{_seen(masks)}."
-            return Kind("mask_shifted", message, explained)
-    return None
+            yield Kind("mask_shifted", message, explained)
 
 
-def mask_inverted(case: Case) -> Kind | None:
+@kind_test("mask_inverted", 20, masks_of)
+def mask_inverted(case: Case) -> Kinds:
     """Tests whether the right one masks what the left one does not, and the reverse."""
-    masks = masks_of(case)
-    if masks is None:
-        return None
+    (masks,) = masks_of(case)
     explained = _stray(~masks.left, masks.right, masks)
     if explained <= STRAY and _has_both(masks.left):
-        return Kind("mask_inverted", "The right one masks what the left one does not, and the reverse.", explained)
-    return None
+        yield Kind("mask_inverted", "The right one masks what the left one does not, and the reverse.", explained)
 
 
-def missing_mask(case: Case) -> Kind | None:
+@kind_test("missing_mask", 30, masks_of)
+def missing_mask(case: Case) -> Kinds:
     """Tests whether one side masks nothing of what the other one masks."""
-    masks = masks_of(case)
-    if masks is None or masks.form == "flags" or not _agree(case, masks):
-        return None
-    for mine, other, texts in (
-        (masks.left, masks.right, ("left", "right")),
-        (masks.right, masks.left, ("right", "left")),
-    ):
-        if mine.any() and not other[masks.rows].any():
-            message = f"The {texts[1]} one masks nothing of what the {texts[0]} one masks, as if it had no mask."
-            return Kind("missing_mask", message, 0.0)
-    return None
+    (masks,) = masks_of(case)
+    if masks.form == "flags" or not _agree(case, masks):
+        return
+    both = (masks.left, masks.right), (masks.right, masks.left)
+    for side, (mine, beside) in zip(case.sides, both, strict=True):
+        if mine.any() and not beside[masks.rows].any():
+            message = f"The {side.other} one masks nothing of what the {side.name} one masks, as if it had no mask."
+            yield Kind("missing_mask", message, 0.0)
 
 
 def _flags(left: Floats, right: Floats) -> Masks | None:

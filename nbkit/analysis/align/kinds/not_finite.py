@@ -7,30 +7,28 @@ import numpy as np
 import numpy.typing as npt
 
 from nbkit.analysis.align.kinds.case import MASKED, Case, Floats, floats
+from nbkit.analysis.align.kinds.registry import Kinds, kind_test
 from nbkit.analysis.align.region import Array, Kind, Piece
 
 Bools = npt.NDArray[np.bool_]
 
 
-def nan(case: Case) -> Kind | None:
+@kind_test("nan", 190, lambda case: case.is_same_shape)
+def nan(case: Case) -> Kinds:
     """Tests whether one side has NaN, or Inf, where the other has none, or treats NaN or a border otherwise."""
-    if not case.is_same_shape:
-        return None
     left, right = floats(case.region.left), floats(case.region.right)
-    if (kind := _handled(case, left, right) or _at_border(case)) is not None:
-        return kind
-    if (kind := _infinite_mask(left, right)) is not None or case.is_finite:
-        return kind
-    for is_it, name in ((np.isnan, "NaN"), (np.isinf, "Inf")):
+    yield from _handled(case, left, right)
+    yield from _at_border(case)
+    yield from _infinite_mask(left, right)
+    for is_it, name in () if case.is_finite else ((np.isnan, "NaN"), (np.isinf, "Inf")):
         on_left, on_right = is_it(left), is_it(right)
         for mine, other, side, beside in ((on_right, on_left, "right", "left"), (on_left, on_right, "left", "right")):
             new = mine & ~other
             if new.any() and not other.any():
-                return Kind("nan", _message(case, new, name, side, beside), 0.0)
-    return None
+                yield Kind("nan", _message(case, new, name, side, beside), 0.0)
 
 
-def _handled(case: Case, left: Floats, right: Floats) -> Kind | None:
+def _handled(case: Case, left: Floats, right: Floats) -> Iterator[Kind]:
     """Tests whether the two differ only where what both read has NaN, there or anywhere along some axes."""
     differ = ~(np.isclose(left, right, rtol=max(1e-5, 4 * case.eps), atol=0, equal_nan=True)).reshape(-1)
     for one in case.known:
@@ -44,11 +42,10 @@ def _handled(case: Case, left: Floats, right: Floats) -> Kind | None:
                 is_passed = np.isnan(left).any() != np.isnan(right).any()
                 how = f"; the {sides[0]} one passes it on, the {sides[1]} one does not" if is_passed else ""
                 text = f"NaN is handled otherwise: the two differ only where {one.name}, which both read, has NaN{how}."
-                return Kind("nan_handling", text, 0.0)
-    return None
+                yield Kind("nan_handling", text, 0.0)
 
 
-def _at_border(case: Case) -> Kind | None:
+def _at_border(case: Case) -> Iterator[Kind]:
     """Tests whether two gradients differ only where what they read lies on a border: an end of a clamp, or a tie."""
     pairs = [*product(*(_gradients(ops) for ops in (case.region.left_ops, case.region.right_ops)))]
     for one in case.known:
@@ -57,8 +54,7 @@ def _at_border(case: Case) -> Kind | None:
                 continue
             found = _ties(one.value, left, right) or _ends(one.value, left, right)
             if found:
-                return Kind("border", f"The two differ only where {one.name} {found}.", 0.0)
-    return None
+                yield Kind("border", f"The two differ only where {one.name} {found}.", 0.0)
 
 
 def _ends(value: Array, left: Floats, right: Floats) -> str:
@@ -93,21 +89,21 @@ def _gradients(ops: Sequence[Piece]) -> list[Floats]:
     return found[-2:]
 
 
-def _infinite_mask(left: Floats, right: Floats) -> Kind | None:
+def _infinite_mask(left: Floats, right: Floats) -> Iterator[Kind]:
     """Tests for masks that are the same but for -Inf in rows that are wholly masked, on one side alone."""
     low = left <= MASKED, right <= MASKED
     if left.ndim < 2 or not low[0].any() or not np.array_equal(low[0], low[1]):
-        return None
+        return
     rows = np.isneginf(left).all(-1), np.isneginf(right).all(-1)
     if rows[0].any() == rows[1].any():
-        return None
+        return
     side, other = ("left", "right") if rows[0].any() else ("right", "left")
     count = int((rows[0] | rows[1]).sum())
     message = (
         f"The {side} one masks with -Inf where the {other} one has finite numbers, {count} rows wholly: "
         "a row that is wholly masked gives NaN."
     )
-    return Kind("nan", message, 0.0)
+    yield Kind("nan", message, 0.0)
 
 
 def _message(case: Case, new: Bools, name: str, side: str, beside: str) -> str:
@@ -129,9 +125,9 @@ def _is_masked(case: Case, new: Bools) -> bool:
 
 
 def _masked_rows(case: Case) -> Iterator[Bools]:
-    region = case.region
-    pieces = (*region.right_ops, *region.left_ops, *region.right_inputs, *region.left_inputs)
-    values: list[Array] = [*(piece.value for piece in pieces if piece.value is not None), *region.agreed.values()]
+    left, right = case.sides
+    pieces = (*right.ops, *left.ops, *right.inputs, *left.inputs)
+    values: list[Array] = [*(piece.value for piece in pieces if piece.value is not None), *case.region.agreed.values()]
     for value in values:
         if value.ndim < 2:
             continue

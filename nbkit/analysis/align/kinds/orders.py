@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from nbkit.analysis.align.kinds.case import SEED, Case, Floats, divisors, floats, norm
+from nbkit.analysis.align.kinds.registry import Kinds, kind_test
 from nbkit.analysis.align.region import Array, Kind
 
 MOST_HEADS = 256
@@ -16,16 +17,13 @@ ROWS = 128
 Order = npt.NDArray[np.intp]
 
 
-def transposed(case: Case) -> Kind | None:
+@kind_test("transposed", 110, lambda case: case.is_finite and case.is_clear)
+def transposed(case: Case) -> Kinds:
     """Tests whether the right one is the left one with two axes swapped, or reads a parameter so."""
-    if not case.is_finite:
-        return None
-    if case.is_same_shape and not case.is_clear:
-        return None
     for view, message in _swapped(case):
-        if (kind := case.told("transposed", message, view)) is not None:
-            return kind
-    return _transposed_parameter(case) if case.is_same_shape else None
+        yield case.told("transposed", message, view)
+    if case.is_same_shape and case.shape and case.shape[-1] > 1 and not case.is_weight:
+        yield from _transposed_parameter(case, case.shape[-1])
 
 
 def _swapped(case: Case) -> Iterator[tuple[Array, str]]:
@@ -51,11 +49,8 @@ def _swapped(case: Case) -> Iterator[tuple[Array, str]]:
         yield left.reshape(*lead, heads, rows, size).swapaxes(-3, -2), message
 
 
-def _transposed_parameter(case: Case) -> Kind | None:
+def _transposed_parameter(case: Case, width: int) -> Iterator[Kind]:
     """Tests x @ W against x @ W.T; what is added to either takes no part."""
-    width = case.shape[-1] if case.shape else 0
-    if width < 2 or case.is_weight:
-        return None
     right, left = case.right.reshape(-1, width)[:ROWS], case.left.reshape(-1, width)[:ROWS]
     for weight in case.known:
         if weight.value.shape != (width, width):
@@ -68,53 +63,47 @@ def _transposed_parameter(case: Case) -> Kind | None:
             for sign in (1, -1):
                 explained = norm(right - left - sign * change) / max(norm(right - left), 1e-300)
                 if explained <= case.limit:
-                    return Kind("transposed", f"The right one reads the parameter {weight.name} transposed.", explained)
-    return None
+                    yield Kind("transposed", f"The right one reads the parameter {weight.name} transposed.", explained)
 
 
-def permuted_heads(case: Case) -> Kind | None:
+@kind_test("permuted_heads", 120)
+def permuted_heads(case: Case) -> Kinds:
     """Tests whether blocks along an axis stand in another order: the fewest, largest blocks that explain it."""
-    if not _is_ordered(case):
-        return None
-    for axis in range(case.left.ndim):
-        left, right = keys(case, axis)
-        for heads in _head_counts(case, axis):
-            first, second = block_keys(left, heads), block_keys(right, heads)
-            order = nearest(second, first)
-            if len(set(order.tolist())) < heads or np.array_equal(order, np.arange(heads)):
-                continue
-            if norm(second - first[order]) > 2 * case.limit * norm(second - first):
-                continue
-            message = _order_text(order, axis, case.shape[axis] // heads)
-            kind = case.told("permuted_heads", message, reordered(case.left, axis, order))
-            if kind is not None:
-                return kind
-    return None
+    for axis, heads, first, second in _blocks(case):
+        order = nearest(second, first)
+        if len(set(order.tolist())) < heads or np.array_equal(order, np.arange(heads)):
+            continue
+        if norm(second - first[order]) > 2 * case.limit * norm(second - first):
+            continue
+        message = _order_text(order, axis, case.shape[axis] // heads)
+        yield case.told("permuted_heads", message, reordered(case.left, axis, order))
 
 
-def repeated_heads(case: Case) -> Kind | None:
+@kind_test("repeated_heads", 90)
+def repeated_heads(case: Case) -> Kinds:
     """Tests whether heads that are there several times stand as 0, 0, 1, 1 on one side and 0, 1, 0, 1 on the other."""
-    if not _is_ordered(case):
-        return None
+    for axis, heads, first, second in _blocks(case):
+        source = first_equal(first)
+        groups = len(set(source.tolist()))
+        if groups in (1, heads) or heads % groups:
+            continue
+        order = nearest(second, first)
+        how = _repeats(source, groups), _repeats(source[order], groups)
+        if None in how or how[0] == how[1]:
+            continue
+        message = (
+            f"The right one repeats its {groups} key and value heads in another order: {how[0]} on the left, "
+            f"{how[1]} on the right (axis {axis})."
+        )
+        yield case.told("repeated_heads", message, reordered(case.left, axis, order))
+
+
+def _blocks(case: Case) -> Iterator[tuple[int, int, Floats, Floats]]:
+    """Yields axes, numbers of heads along them, and the keys of the heads of both sides."""
     for axis in range(case.left.ndim):
         left, right = keys(case, axis)
         for heads in _head_counts(case, axis):
-            first, second = block_keys(left, heads), block_keys(right, heads)
-            source = first_equal(first)
-            groups = len(set(source.tolist()))
-            if groups in (1, heads) or heads % groups:
-                continue
-            order = nearest(second, first)
-            how = _repeats(source, groups), _repeats(source[order], groups)
-            if None in how or how[0] == how[1]:
-                continue
-            message = (
-                f"The right one repeats its {groups} key and value heads in another order: {how[0]} on the left, "
-                f"{how[1]} on the right (axis {axis})."
-            )
-            if (kind := case.told("repeated_heads", message, reordered(case.left, axis, order))) is not None:
-                return kind
-    return None
+            yield axis, heads, block_keys(left, heads), block_keys(right, heads)
 
 
 def keys(case: Case, axis: int) -> tuple[Floats, Floats]:
@@ -150,10 +139,6 @@ def reordered(values: Floats, axis: int, order: Order) -> Floats:
     shape = values.shape
     split = values.reshape(*shape[:axis], len(order), shape[axis] // len(order), *shape[axis + 1 :])
     return split.take(order, axis=axis).reshape(shape)
-
-
-def _is_ordered(case: Case) -> bool:
-    return case.is_same_shape and case.is_finite and case.is_clear
 
 
 def _head_counts(case: Case, axis: int) -> list[int]:

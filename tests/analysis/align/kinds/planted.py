@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from nbkit.analysis.align.kinds.rounding import rounded
+from nbkit.analysis.align.kinds.precision.rounding import rounded
 from tests.analysis.align.kinds.regions import (
     Planted,
     angles,

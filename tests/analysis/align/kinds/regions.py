@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from nbkit.analysis.align.kinds.rounding import rounded
+from nbkit.analysis.align.kinds.precision.rounding import rounded
 from nbkit.analysis.align.region import Piece, Region
 from nbkit.trace.executions.execution import Result
 

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from nbkit.analysis.align.kinds.case import Case
-from nbkit.analysis.align.kinds.find import KINDS, kind_of
+from nbkit.analysis.align.kinds.find import kind_of
+from nbkit.analysis.align.kinds.registry import kind_tests
 from tests.analysis.align.kinds.planted import ALL
 from tests.analysis.align.kinds.regions import halved, layer_norm, noisy, parameter, randn, region
 
@@ -40,7 +41,7 @@ def test_kind_is_the_same_in_bfloat16(planted):
 @pytest.mark.parametrize("planted", ALL, ids=IDS)
 def test_no_other_kind_explains_it(planted):
     with np.errstate(all="ignore"):
-        named = {name for name, test in KINDS.items() if test(Case(planted.region)) is not None}
+        named = {test.name for test in kind_tests() if test(Case(planted.region)) is not None}
     is_weight = planted.region.kind in ("parameter", "buffer")  # which has other values anyway
     assert named - ({"other_weights"} if is_weight else set()) - set(planted.also) == {planted.kind} - (
         {"other_weights"} if is_weight else set()
@@ -48,7 +49,7 @@ def test_no_other_kind_explains_it(planted):
 
 
 def test_every_kind_is_planted_three_times():
-    counts = {name: sum(one.kind == name for one in ALL) for name in KINDS}
+    counts = {test.name: sum(one.kind == test.name for one in ALL) for test in kind_tests()}
     assert min(counts.values()) >= 3, counts
 
 

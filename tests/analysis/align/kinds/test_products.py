@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 import nbkit
-from nbkit.analysis.align.kinds.rounding import with_fewer_bits
+from nbkit.analysis.align.kinds.precision.rounding import with_fewer_bits
 from nbkit.capture.executions.torch_execution import torch_execution
 
 

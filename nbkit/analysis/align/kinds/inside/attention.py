@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from nbkit.analysis.align.kinds.case import MASKED, NEAREST, Case, Floats, floats, norm, views
+from nbkit.analysis.align.kinds.case import MASKED, NEAREST, Case, CaseSide, Floats, floats, norm, views
 from nbkit.analysis.align.region import Array
 
 Bools = npt.NDArray[np.bool_]
@@ -52,21 +52,24 @@ class Attention:
         return np.asarray(self.factor * (query[:, :, self.rows] @ key.swapaxes(-1, -2)))
 
 
-def attentions(case: Case, side: str) -> Iterator[tuple[Attention, Floats, Floats]]:
+def attentions(case: Case, side: CaseSide) -> Iterator[tuple[Attention, Floats, Floats]]:
     """Yields the attention that a side computes with what both sides then have: its own result, and the other's."""
-    pieces = case.region.left_ops if side == "left" else case.region.right_ops
-    own, other = (case.left, case.right) if side == "left" else (case.right, case.left)
-    inner = [(name, value) for name, value in case.inner(pieces) if np.issubdtype(value.dtype, np.floating)][-NEAREST:]
-    pool = [*((one.name, one.value) for one in case.known if one.value.ndim in (3, 4) and not one.is_inner), *inner]
-    for name, value in [*inner, ("", own)]:
+    inner = [(name, value) for name, value in side.inner if np.issubdtype(value.dtype, np.floating)][-NEAREST:]
+    pool = [*pool_of(case), *inner]
+    for name, value in [*inner, ("", side.values)]:
         if value.ndim != 4 or not _is_probability(value):
             continue
         rows = np.unique(np.linspace(0, value.shape[2] - 1, min(value.shape[2], QUERIES)).astype(np.intp))
         probabilities = floats(value[:1, :, rows])
-        for values, mine, beside in _values(name, probabilities, rows, value.shape, pool, (own, other)):
+        for values, mine, beside in _values(name, probabilities, rows, value.shape, pool, side):
             found = _found(probabilities, rows, value.shape, values, pool)
             if norm(found.result(found.scores, found.masked) - mine) <= max(NEAR, 2 * case.eps) * norm(mine):
                 yield found, mine, beside
+
+
+def pool_of(case: Case) -> list[tuple[str, Array]]:
+    """Returns what both sides know that may be queries, keys, values or scores, by name."""
+    return [(one.name, one.value) for one in case.known if one.value.ndim in (3, 4) and not one.is_inner]
 
 
 def _is_probability(value: Array) -> bool:
@@ -80,18 +83,22 @@ def _values(
     rows: npt.NDArray[np.intp],
     shape: tuple[int, ...],
     pool: list[tuple[str, Array]],
-    sides: tuple[Floats, Floats],
+    side: CaseSide,
 ) -> Iterator[tuple[Named | None, Floats, Floats]]:
     """Yields values by which probabilities become a side's result, and both sides' results of the kept queries."""
     if not name:
-        yield None, sides[0][:1, :, rows], sides[1][:1, :, rows]
+        yield None, side.values[:1, :, rows], side.beside[:1, :, rows]
         return
     for one in heads_of(pool, shape[1], shape[3]):
-        wanted = (shape[0], shape[1], shape[2], one.value.shape[-1])
-        for own, other in zip(*(views(side, wanted) for side in sides), strict=False):
-            mine = own[:1, :, rows]
+        for mine, beside in results_of(side, (shape[0], shape[1], shape[2], one.value.shape[-1]), rows):
             if norm(probabilities @ one.value - mine) <= 2e-2 * norm(mine):
-                yield one, mine, other[:1, :, rows]
+                yield one, mine, beside
+
+
+def results_of(side: CaseSide, shape: tuple[int, ...], rows: npt.NDArray[np.intp]) -> Iterator[tuple[Floats, Floats]]:
+    """Yields a side's result and the other side's with heads in an axis of their own, of the kept queries."""
+    for own, other in zip(views(side.values, shape), views(side.beside, shape), strict=False):
+        yield floats(own[:1, :, rows]), floats(other[:1, :, rows])
 
 
 def heads_of(pool: list[tuple[str, Array]], heads: int, length: int) -> Iterator[Named]:

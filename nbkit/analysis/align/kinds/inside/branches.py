@@ -7,7 +7,7 @@ import numpy as np
 
 from nbkit.analysis.align.kinds.activations import FUNCTIONS, NONE
 from nbkit.analysis.align.kinds.case import Case, Floats, norm, number_text
-from nbkit.analysis.align.kinds.inside.tails import Side, Tail, side_of, tails_of
+from nbkit.analysis.align.kinds.inside.tails import Rows, Tail, rows_of, tails_of
 from nbkit.analysis.align.kinds.linear import reading_of
 from nbkit.analysis.align.kinds.norms.epsilon import ANOTHER, AS_GOOD, EPSILONS, Told
 from nbkit.analysis.align.kinds.norms.epsilon import NAME as EPSILON
@@ -20,21 +20,15 @@ ELEMENTS, COLUMNS = 500, 32
 
 def branch_kind(case: Case) -> Kind | None:
     """Tests each change of what one side makes inside, carried on to the pair."""
-    if not case.is_finite or not case.is_same_shape or not case.is_clear:
+    if not case.is_comparable or case.is_weight or len(case.shape) < 2:
         return None
-    for here, there in (("left", "right"), ("right", "left")):
-        side = side_of(case, here)
-        if side is None or not side.inner:
-            continue
-        told = recorded_epsilon(case, here), recorded_epsilon(case, there)
+    for here, there in (case.sides, case.sides[::-1]):
+        side, told = rows_of(case, here), (recorded_epsilon(here), recorded_epsilon(there))
         for tail in tails_of(side):
-            fits = (
-                Kind(name, message.format(here=here, there=there), explained)
-                for name, message, rows in _variants(side, tail, case.dimensions, told)
-                if (explained := case.rest(tail.carry(rows), side.other, side.own)) <= case.limit
-            )
-            if (kind := _best(fits)) is not None:
-                return kind
+            variants = _variants(side, tail, case.dimensions, told)
+            fits = (case.fits(name, text, tail.carry(rows), side.other, side.own) for name, text, rows in variants)
+            if (kind := _best(filter(None, fits))) is not None:
+                return replace(kind, message=kind.message.format(here=here.name, there=there.name))
     return None
 
 
@@ -49,13 +43,13 @@ def _best(fits: Iterator[Kind]) -> Kind | None:
     return found[0]
 
 
-def _variants(side: Side, tail: Tail, dimensions: tuple[int, ...], told: Told) -> Iterator[Variant]:
+def _variants(side: Rows, tail: Tail, dimensions: tuple[int, ...], told: Told) -> Iterator[Variant]:
     yield from _gates(side, tail)
     yield from _norms(side, tail, told)
     yield from _factors(side, tail, dimensions)
 
 
-def _gates(side: Side, tail: Tail) -> Iterator[Variant]:
+def _gates(side: Rows, tail: Tail) -> Iterator[Variant]:
     """Yields f(a) b with another f, or with a and b exchanged."""
     width = tail.value.shape[1]
     values = {name: value for name, value in side.values.items() if value.shape[1] == width and name != tail.name}
@@ -82,7 +76,7 @@ def _gates(side: Side, tail: Tail) -> Iterator[Variant]:
                     yield "activation", text, made(value) * beside
 
 
-def _function(side: Side, wanted: Floats, value: Floats, beside: Floats) -> str | None:
+def _function(side: Rows, wanted: Floats, value: Floats, beside: Floats) -> str | None:
     """Returns the activation that gives a result, told by a few elements; null if none does."""
     few = slice(None, None, max(wanted.size // ELEMENTS, 1))
     wanted, value, beside = (one.reshape(-1)[few] for one in (wanted, value, beside))
@@ -91,7 +85,7 @@ def _function(side: Side, wanted: Floats, value: Floats, beside: Floats) -> str 
     return name if least <= side.near * norm(wanted) else None
 
 
-def _norms(side: Side, tail: Tail, told: Told) -> Iterator[Variant]:
+def _norms(side: Rows, tail: Tail, told: Told) -> Iterator[Variant]:
     """Yields x in the place of norm(x), and norms with another epsilon: what the ops of each side tell, or any."""
     is_same = told[0] is not None and told[0] == told[1]
     others = EPSILONS if told[1] is None else () if told[1].is_outside or is_same else (told[1].value,)
@@ -113,7 +107,7 @@ def _norms(side: Side, tail: Tail, told: Told) -> Iterator[Variant]:
                     yield "epsilon", text, rows / np.sqrt(squares + epsilon) * weight + bias
 
 
-def _epsilon(side: Side, rows: Floats, squares: Floats, wanted: Floats, told: Epsilon | None) -> float | None:
+def _epsilon(side: Rows, rows: Floats, squares: Floats, wanted: Floats, told: Epsilon | None) -> float | None:
     """Returns the epsilon with which rows, normalized and weighted, give others; null if none does. Looks at a few."""
     usual = EPSILONS if told is None else () if told.is_outside else (told.value,)
     few = slice(None, None, max(rows.shape[1] // COLUMNS, 1))
@@ -137,7 +131,7 @@ def _fitted(unit: Floats, wanted: Floats) -> tuple[Floats, Floats]:
     return weight, middle - weight * mean
 
 
-def _factors(side: Side, tail: Tail, dimensions: tuple[int, ...]) -> Iterator[Variant]:
+def _factors(side: Rows, tail: Tail, dimensions: tuple[int, ...]) -> Iterator[Variant]:
     """Yields the result times the factor that fits best; where that is 0, the other side leaves it out."""
     without = tail.carry(np.zeros(tail.value.shape))
     change = tail.carry(tail.value) - without

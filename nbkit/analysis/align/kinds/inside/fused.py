@@ -6,29 +6,35 @@ from itertools import permutations
 import numpy as np
 import numpy.typing as npt
 
-from nbkit.analysis.align.kinds.case import MASKED, Case, Floats, floats, norm, views
-from nbkit.analysis.align.kinds.inside.attention import NEAR, QUERIES, Attention, Bools, Named, heads_of
+from nbkit.analysis.align.kinds.case import MASKED, Case, CaseSide, Floats, floats, norm
+from nbkit.analysis.align.kinds.inside.attention import (
+    NEAR,
+    QUERIES,
+    Attention,
+    Bools,
+    Named,
+    heads_of,
+    pool_of,
+    results_of,
+)
 from nbkit.analysis.align.region import Array
 
 # Known values that are tried as queries, keys and values.
 TRIED = 6
 
 
-def fused(case: Case, side: str) -> Iterator[tuple[Attention, Floats, Floats]]:
+def fused(case: Case, side: CaseSide) -> Iterator[tuple[Attention, Floats, Floats]]:
     """Yields what one side computes if its result is attention of known values, scaled as usual, and both results."""
-    pieces = case.region.left_ops if side == "left" else case.region.right_ops
-    if len(pieces) > 1 or len(case.shape) < 3:
+    if len(side.ops) > 1 or len(case.shape) < 3:
         return
-    own, other = (case.left, case.right) if side == "left" else (case.right, case.left)
-    pool = [(one.name, one.value) for one in case.known if one.value.ndim in (3, 4) and not one.is_inner]
-    pool = [(name, value) for name, value in pool if np.issubdtype(value.dtype, np.floating)]
+    pool = [(name, value) for name, value in pool_of(case) if np.issubdtype(value.dtype, np.floating)]
     for heads, queries, keys in _sizes(case, pool):
         named = [one for one in heads_of(pool, heads, keys) if one.value.shape[1] == heads][:TRIED]
         asking = named if queries == keys else list(heads_of(pool, heads, queries))[:TRIED]
         for query in asking:
             for key, values in permutations([one for one in named if one is not query], 2):
                 if key.value.shape[-1] == query.value.shape[-1]:
-                    yield from _proved(case, (query, key, values), (own, other), [*asking, *named])
+                    yield from _proved(case, (query, key, values), side, [*asking, *named])
 
 
 def _sizes(case: Case, pool: list[tuple[str, Array]]) -> list[tuple[int, int, int]]:
@@ -43,16 +49,14 @@ def _sizes(case: Case, pool: list[tuple[str, Array]]) -> list[tuple[int, int, in
 
 
 def _proved(
-    case: Case, parts: tuple[Named, Named, Named], sides: tuple[Floats, Floats], pool: list[Named]
+    case: Case, parts: tuple[Named, Named, Named], side: CaseSide, pool: list[Named]
 ) -> Iterator[tuple[Attention, Floats, Floats]]:
     query, key, values = parts
     heads, queries, width = query.value.shape[1:]
-    wanted = (case.shape[0], heads, queries, values.value.shape[-1])
     rows = np.unique(np.linspace(0, queries - 1, min(queries, QUERIES)).astype(np.intp))
     factor = width**-0.5
     scores = factor * (query.value[:, :, rows] @ key.value.swapaxes(-1, -2))
-    for own, other in zip(*(views(side, wanted) for side in sides), strict=False):
-        mine, beside = own[:1, :, rows], other[:1, :, rows]
+    for mine, beside in results_of(side, (case.shape[0], heads, queries, values.value.shape[-1]), rows):
         for masked in _masks(case, scores, queries, rows):
             attention = Attention(rows, masked, scores, values, query, key, factor, pool)
             rest = attention.result(scores, masked) - mine

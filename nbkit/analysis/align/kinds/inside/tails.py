@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from nbkit.analysis.align.kinds.case import Case, Floats, floats, norm
+from nbkit.analysis.align.kinds.case import Case, CaseSide, Floats, floats, norm
 from nbkit.analysis.align.region import Array
 
 ROWS, COLUMNS = 32, 64
@@ -28,7 +28,7 @@ class Tail:
 
 
 @dataclass(frozen=True)
-class Side:
+class Rows:
     """Holds what one side makes of what both know, at some rows; `other` are the other side's rows of the pair."""
 
     own: Floats
@@ -45,10 +45,8 @@ class Side:
         return {**self.known, **self.inner}
 
 
-def side_of(case: Case, here: str) -> Side | None:
-    """Returns what one side makes inside; null where its rows are not told."""
-    if len(case.shape) < 2 or case.is_weight or not case.is_same_shape:
-        return None
+def rows_of(case: Case, side: CaseSide) -> Rows:
+    """Returns what one side makes inside, at some rows."""
     count = case.left.size // case.shape[-1]
     chosen = np.unique(np.linspace(0, count - 1, min(count, ROWS)).astype(np.intp))
     lead = case.shape[:-1]
@@ -60,13 +58,12 @@ def side_of(case: Case, here: str) -> Side | None:
             if value.size and value.shape[:-1] == lead and np.issubdtype(value.dtype, np.floating)
         }
 
-    sides = case.left, case.right
-    own, other = (side.reshape(-1, case.shape[-1])[chosen] for side in (sides if here == "left" else sides[::-1]))
+    own, other = (one.reshape(-1, case.shape[-1])[chosen] for one in (side.values, side.beside))
     outer = [one for one in case.known if not one.is_inner]
-    return Side(
+    return Rows(
         own,
         other,
-        rows(case.inner(case.region.left_ops if here == "left" else case.region.right_ops)),
+        rows(side.inner),
         rows([(one.name, one.value) for one in outer if one.kind != "parameter"]),
         {one.name: floats(one.value) for one in outer if one.value.ndim == 1},
         {one.name: one.value for one in outer if one.value.ndim == 2 and one.kind != "op"},
@@ -74,7 +71,7 @@ def side_of(case: Case, here: str) -> Side | None:
     )
 
 
-def tails_of(side: Side) -> Iterator[Tail]:
+def tails_of(side: Rows) -> Iterator[Tail]:
     """Yields the results inside from which the pair is made by steps that are known, the nearest first."""
     found, seen = [Tail("", side.own, lambda values: values)], {""}
     for _ in range(DEPTH):
@@ -87,7 +84,7 @@ def tails_of(side: Side) -> Iterator[Tail]:
         found = before
 
 
-def _steps(side: Side, after: Tail) -> Iterator[Tail]:
+def _steps(side: Rows, after: Tail) -> Iterator[Tail]:
     for name, value in reversed(side.inner.items()):
         if name == after.name or norm(value) == 0:
             continue
@@ -96,7 +93,7 @@ def _steps(side: Side, after: Tail) -> Iterator[Tail]:
         yield from _product(side, after, name, value)
 
 
-def _sum(side: Side, after: Tail, name: str, value: Floats) -> Iterator[Tail]:
+def _sum(side: Rows, after: Tail, name: str, value: Floats) -> Iterator[Tail]:
     """Yields a result to which a known value is added, or which is multiplied by one."""
     rest = after.value - value
     for other, beside in side.values.items():
@@ -108,7 +105,7 @@ def _sum(side: Side, after: Tail, name: str, value: Floats) -> Iterator[Tail]:
             yield Tail(name, value, _after(after.carry, _times(beside)))
 
 
-def _product(side: Side, after: Tail, name: str, value: Floats) -> Iterator[Tail]:
+def _product(side: Rows, after: Tail, name: str, value: Floats) -> Iterator[Tail]:
     """Yields a result that is multiplied by a known matrix, and then has one vector added."""
     for stored in side.matrices.values():
         for matrix in (stored, stored.T):
@@ -122,7 +119,7 @@ def _product(side: Side, after: Tail, name: str, value: Floats) -> Iterator[Tail
             return
 
 
-def _is_product(side: Side, value: Floats, matrix: Array, wanted: Floats) -> bool:
+def _is_product(side: Rows, value: Floats, matrix: Array, wanted: Floats) -> bool:
     """Returns whether a product gives a value but for one vector in all rows, told by a few columns."""
     few = slice(None, None, max(wanted.shape[1] // COLUMNS, 1))
     rest = wanted[:, few] - value @ floats(matrix[:, few])

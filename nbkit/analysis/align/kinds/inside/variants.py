@@ -1,6 +1,7 @@
 """Tests kinds inside attention: the one that a side computes, with one thing changed, gives the other side's result."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import chain
 
 import numpy as np
@@ -23,14 +24,14 @@ def attention_kind(case: Case) -> Kind | None:
     """Tests each change of the attention that one side computes step by step."""
     if not case.is_same_shape or case.is_weight or (case.is_finite and not case.is_clear):
         return None
-    for here, there in (("left", "right"), ("right", "left")):
+    for here in case.sides:
         for attention, own, other in chain(attentions(case, here), fused(case, here)):
             for name, message, result in chain(_variants(attention), _fitted(attention, other)):
                 # A row that is wholly masked may hold anything.
                 rows = np.isfinite(result).all(-1) & np.isfinite(other).all(-1)
-                explained = case.rest(result[rows], other[rows], own[rows])
-                if explained <= case.limit and rows.mean() > 0.5:
-                    return Kind(name, message.format(here=here, there=there), explained)
+                kind = case.fits(name, message, result[rows], other[rows], own[rows])
+                if kind is not None and rows.mean() > 0.5:
+                    return replace(kind, message=message.format(here=here.name, there=here.other))
     return None
 
 

@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from nbkit.analysis.align.kinds.case import MOST_LEFT, Case, Floats, at, floats, norm, number_text
 from nbkit.analysis.align.kinds.norms.recorded import Epsilon, recorded_epsilon
+from nbkit.analysis.align.kinds.registry import Kinds, kind_test
 from nbkit.analysis.align.region import Kind
 
 EPSILONS = (0.0, 1e-12, 1e-8, 1.1920928955078125e-07, 1e-7, 1e-6, 1e-5, 2e-5, 1e-4, 1e-3, 1e-2)
@@ -48,21 +49,19 @@ class Rows:
         return float(np.sqrt(self.squares @ (factors - self.ratios) ** 2)) / self.distance
 
 
-def epsilon(case: Case) -> Kind | None:
+@kind_test(NAME, 50, lambda case: case.is_same_shape and case.is_finite and case.distance != 0)
+def epsilon(case: Case) -> Kinds:
     """Tests constants, statistics to which an epsilon is added, and results of norms row by row.
 
     What the arguments of the ops tell is taken, and only the rest is estimated.
     """
-    if not case.is_same_shape or not case.is_finite or case.distance == 0:
-        return None
     if case.left.size == 1:
-        return _constant(case)
-    if case.is_weight:
-        return None
-    told = recorded_epsilon(case, "left"), recorded_epsilon(case, "right")
-    if told[0] is not None and told[0] == told[1]:
-        return None
-    return _added(case, told) or (_normed(case, told) if case.is_clear else None)
+        yield _constant(case)
+        return
+    left, right = map(recorded_epsilon, case.sides)
+    if not case.is_weight and (left is None or left != right):
+        yield _added(case, (left, right))
+        yield _normed(case, (left, right)) if case.is_clear else None
 
 
 def _message(left: float, right: float) -> str:
@@ -148,8 +147,7 @@ def _usual(values: Floats, noise: float) -> float | None:
 
 def _statistics_beside(case: Case) -> Iterator[Floats]:
     """Yields at the few places what an epsilon may be added to."""
-    inner = (*case.inner(case.region.left_ops), *case.inner(case.region.right_ops))
-    values = [*(one.value for one in case.known), *(value for _, value in inner)]
+    values = [*(one.value for one in case.known), *(value for _, value in case.inner)]
     for value in values:
         if value.shape == case.shape and value.dtype != np.bool_:
             yield at(value, case.places)

@@ -5,8 +5,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from nbkit.analysis.align.kinds.case import Case, Floats, floats, head_rows, is_close, norm
+from nbkit.analysis.align.kinds.case import Case, CaseSide, Floats, floats, head_rows, is_close, norm
 from nbkit.analysis.align.kinds.norms.recorded import recorded_epsilon
+from nbkit.analysis.align.kinds.registry import Kinds, kind_test
 from nbkit.analysis.align.region import Kind
 
 NAME = "other_weights"
@@ -25,25 +26,19 @@ class Affine:
     rest: float
 
 
-def other_gain(case: Case) -> Kind | None:
+# Before all others, as what is known says more than what is tried.
+@kind_test(NAME, 0, lambda case: case.has_rows)
+def other_gain(case: Case) -> Kinds:
     """Tests whether L = u g + b and R = u h + c, of a known u or its norm, with vectors that each side reads.
 
     A gain may have 1 added, or be left out. Where the gains are the same, it is no such kind.
     """
-    if not case.is_same_shape or not case.is_finite or not case.is_clear or case.is_weight:
-        return None
-    if len(case.shape) < 2 or case.shape[-1] < 4:
-        return None
-    sides = head_rows(case.left), head_rows(case.right)
-    distance = norm(sides[1] - sides[0])
-    vectors = _vectors(case, "left"), _vectors(case, "right")
-    if not distance or not (vectors[0] or vectors[1]):
-        return None
-    for unit in _units(case):
-        left, right = (_fitted(case, unit, *one) for one in zip(sides, sides[::-1], vectors, strict=True))
+    rows = head_rows(case.left), head_rows(case.right)
+    vectors = [_vectors(case, side) for side in case.sides]
+    for unit in _units(case) if any(vectors) and norm(rows[1] - rows[0]) else ():
+        left, right = (_fitted(case, unit, *one) for one in zip(rows, rows[::-1], vectors, strict=True))
         if left is not None and right is not None and left.gain != right.gain:
-            return Kind(NAME, _message(left, right), max(left.rest, right.rest))
-    return None
+            yield Kind(NAME, _message(left, right), max(left.rest, right.rest))
 
 
 def _message(left: Affine, right: Affine) -> str:
@@ -59,13 +54,13 @@ def _message(left: Affine, right: Affine) -> str:
     return f"{message}; the right one adds {second}, the left one {first}."
 
 
-def _vectors(case: Case, side: str) -> list[tuple[str, Floats]]:
+def _vectors(case: Case, side: CaseSide) -> list[tuple[str, Floats]]:
     """Returns the vectors that a side reads, by name; what is 1 more than a parameter is called that."""
     width = case.shape[-1]
     known = [(one, floats(one.value).reshape(-1)) for one in case.known if _is_vector(one.value.shape, width)]
     found = []
     for one, vector in known:
-        if not (one.is_left if side == "left" else one.is_right):
+        if not (one.is_left if side.name == "left" else one.is_right):
             continue
         of = (other.name for other, beside in known if other.kind == "parameter" and is_close(vector, 1 + beside, 1e-6))
         found.append((one.name if one.kind == "parameter" else next((f"1 + {name}" for name in of), one.name), vector))
@@ -77,7 +72,7 @@ def _is_vector(shape: tuple[int, ...], width: int) -> bool:
 
 
 def _units(case: Case) -> Iterator[Floats]:
-    told = [recorded_epsilon(case, side) for side in ("left", "right")]
+    told = map(recorded_epsilon, case.sides)
     epsilon = next((one.value for one in told if one is not None), EPSILON)
     for _, view in list(case.shaped(case.shape))[:TRIED]:
         if view.dtype == np.bool_:

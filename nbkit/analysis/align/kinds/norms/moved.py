@@ -3,6 +3,7 @@
 from nbkit.analysis.align.align import Alignment
 from nbkit.analysis.align.events import Event
 from nbkit.analysis.align.region import Kind
+from nbkit.analysis.align.rerun import computing
 from nbkit.analysis.align.side import Side
 
 NORMS = ("layer_norm", "rms_norm")
@@ -20,14 +21,12 @@ def norm_place_of(alignment: Alignment, event: Event, left_read: int, right_read
         return None
     for before, name, other in ((0, "left", "right"), (1, "right", "left")):
         behind = 1 - before
-        matches = [match for match in alignment.matches.all if match.agrees]
-        partners = {
-            (match.left, match.right)[behind] for match in matches if (match.left, match.right)[before] == reads[before]
-        }
+        pairs = [(match.left, match.right) for match in alignment.matches.all if match.agrees]
+        partners = {pair[behind] for pair in pairs if pair[before] == reads[before]}
         if not _is_sum_with(sides[behind], reads[behind], partners):
             continue
         block = _weights_between(sides[behind], reads[behind], partners)
-        known = {(match.left, match.right)[before] for match in matches if (match.left, match.right)[behind] in block}
+        known = {pair[before] for pair in pairs if pair[behind] in block}
         if _reads_one(sides[before], ends[before], known):
             what = f"The {name} one normalizes what the block reads, the {other} one the sum behind it."
             return Kind("norm_place", what, 0.0)
@@ -39,14 +38,8 @@ def _is_norm(side: Side, number: int) -> bool:
     return side.does[number] in NORMS or any(side.does[reader] == "mean" for reader in readers)
 
 
-def _whole(side: Side, number: int) -> int:
-    while side.is_passing[number]:
-        number = side.results[number].sources[0]
-    return number
-
-
 def _is_sum_with(side: Side, number: int, addends: set[int]) -> bool:
-    number = _whole(side, number)
+    number = computing(side, number)
     return side.does[number] == "add" and not addends.isdisjoint(side.results[number].sources)
 
 

@@ -4,7 +4,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from nbkit.analysis.align.kinds.case import FEWEST, Case, Floats, floats, head_rows, is_close
+from nbkit.analysis.align.kinds.case import FEWEST, Case, CaseSide, Floats, floats, head_rows, is_close
+from nbkit.analysis.align.kinds.registry import Kinds, kind_test
 from nbkit.analysis.align.region import Kind
 from nbkit.ops.kinds import ROOTS, op_kind
 
@@ -16,13 +17,12 @@ NORMS = ROOTS - {"power"} | {"layer_norm", "rms_norm"}
 Formula = tuple[str, str, str, Floats]  # words, the same without norms, gain and bias of the norm, value
 
 
-def norm_place(case: Case) -> Kind | None:
+@kind_test(NAME, 165, lambda case: case.has_rows and case.left.size >= FEWEST)
+def norm_place(case: Case) -> Kinds:
     """Tests whether L and R are the same formula of known values, up to where the norm in it stands."""
-    if not case.is_same_shape or not case.is_finite or not case.is_clear or case.is_weight:
-        return None
-    if case.left.size < FEWEST or len(case.shape) < 2 or case.shape[-1] < 4:
-        return None
-    return _moved(case) or _linear(case) or _direct(case)
+    yield from _moved(case)
+    yield from _linear(case)
+    yield from _direct(case)
 
 
 def _norms(case: Case, rows: Floats) -> Iterator[tuple[str, str, Floats]]:
@@ -41,28 +41,25 @@ def _norms(case: Case, rows: Floats) -> Iterator[tuple[str, str, Floats]]:
                     yield kind, f"{kind} {name} {other}", unit * weight + bias
 
 
-def _moved(case: Case) -> Kind | None:
+def _moved(case: Case) -> Kinds:
     """Tests formulas of one or two values of the pair's shape."""
     left, right = head_rows(case.left), head_rows(case.right)
     formulas = list(_formulas(case))
     ours = [one for one in formulas if case.rest(one[-1], left, right) <= case.limit]
     for words, bare, _, _ in ours:
         for other_words, other_bare, _, value in formulas:
-            if words == other_words or bare != other_bare:
-                continue
-            if (rest := case.rest(value, right, left)) <= case.limit:
+            if words != other_words and bare == other_bare:
                 message = f"The norm stands elsewhere: {words} on the left, {other_words} on the right."
-                return Kind(NAME, message, rest)
-    return None
+                yield case.fits(NAME, message, value, right, left)
 
 
-def missing_before_norm(case: Case) -> Kind | None:
+def missing_before_norm(case: Case) -> Kinds:
     """Tests whether one side normalizes a sum, and the other one a term of it alone, with the same gain and bias."""
     if len(case.shape) < 2 or case.shape[-1] < 4:
-        return None
-    left, right = head_rows(case.left), head_rows(case.right)
+        return
     formulas = [one for one in _formulas(case) if one[0].startswith("norm(") and one[0].endswith(")")]
-    for first, second, full, part in ((left, right, "left", "right"), (right, left, "right", "left")):
+    for full in case.sides:
+        first, second = head_rows(full.values), head_rows(full.beside)
         added = [one for one in formulas if " + " in one[1]]
         sums = {one[1:3]: None for one in added if case.rest(one[-1], first, second) <= case.limit}
         for bare, weights in sums:
@@ -70,11 +67,10 @@ def missing_before_norm(case: Case) -> Kind | None:
             for _, term, other_weights, value in formulas:
                 if term not in terms or weights != other_weights:
                     continue
-                if (rest := case.rest(value, second, first)) <= case.limit:
-                    other = next(one for one in terms if one != term)
-                    message = f"The {part} one lacks the residual {other}, which the {full} one adds before its norm."
-                    return Kind("missing_residual", message, rest)
-    return None
+                if other := next((one for one in terms if one != term), ""):
+                    what = f"the residual {other}, which the {full.name} one adds before its norm"
+                    message = f"The {full.other} one lacks {what}."
+                    yield case.fits("missing_residual", message, value, second, first)
 
 
 def _formulas(case: Case) -> Iterator[Formula]:
@@ -105,11 +101,12 @@ def _terms(case: Case) -> list[tuple[str, Floats]]:
     return found[:4]
 
 
-def _linear(case: Case) -> Kind | None:
+def _linear(case: Case) -> Iterator[Kind]:
     """Tests a product with a known matrix of the normalized input against that of the input itself."""
     columns = slice(None, None, -(-case.shape[-1] // COLUMNS))
-    left, right = head_rows(case.left)[:, columns], head_rows(case.right)[:, columns]
-    offsets = [np.zeros(left.shape[1]), *(vector[columns] for vector in _vectors(case, case.shape[-1]))]
+    sides = [(side, head_rows(side.values)[:, columns], head_rows(side.beside)[:, columns]) for side in case.sides]
+    left = sides[0][1]
+    offsets = [np.zeros(left.shape[1]), *(vector[columns] for _, vector in case.vectors())]
     for weight, matrix in _matrices(case, columns):
         for one in case.known:
             if one.value.ndim < 2 or one.value.shape[-1] != len(matrix) or one.kind == "parameter":
@@ -117,12 +114,11 @@ def _linear(case: Case) -> Kind | None:
             rows = head_rows(one.value)
             if len(rows) != len(left):
                 continue
-            for side, other, mine, beside in (("left", "right", left, right), ("right", "left", right, left)):
-                explained = _normed_product(case, rows, matrix, offsets, (mine, beside))
+            for side, *values in sides:
+                explained = _normed_product(case, rows, matrix, offsets, (values[0], values[1]))
                 if explained is not None:
-                    text = f"The {side} one applies {weight} to the normalized {one.name}"
-                    return Kind(NAME, f"{text}, the {other} one to {one.name} as it is.", explained)
-    return None
+                    text = f"The {side.name} one applies {weight} to the normalized {one.name}"
+                    yield Kind(NAME, f"{text}, the {side.other} one to {one.name} as it is.", explained)
 
 
 def _normed_product(
@@ -150,25 +146,20 @@ def _matrices(case: Case, columns: slice) -> Iterator[tuple[str, Floats]]:
                 yield one.name, floats(one.value[:, columns])
 
 
-def _vectors(case: Case, width: int) -> list[Floats]:
-    return [floats(one.value) for one in case.known if one.value.shape == (width,)]
-
-
-def _direct(case: Case) -> Kind | None:
+def _direct(case: Case) -> Kinds:
     """Tests whether one side is the norm of the other."""
-    left, right = head_rows(case.left), head_rows(case.right)
-    for first, second, side, other in ((left, right, "right", "left"), (right, left, "left", "right")):
+    for side, other in (case.sides[::-1], case.sides):
         # What has a norm of its own, and no fewer than the other one, lacks none.
-        if 0 < _count_norms(case, side) <= _count_norms(case, other):
+        if 0 < _count_norms(side) <= _count_norms(other):
             continue
-        for kind, _, normed in _norms(case, first):
-            if (rest := case.rest(normed, second, first)) <= case.limit:
-                name = "an RMS norm" if kind == "rms" else "a layer norm"
-                message = f"The {side} one is the {other} one after {name}, which the {other} one lacks here."
-                return Kind(NAME, message, rest)
-    return None
+        values, beside = head_rows(side.values), head_rows(side.beside)
+        for kind, _, normed in _norms(case, beside):
+            name = "an RMS norm" if kind == "rms" else "a layer norm"
+            message = (
+                f"The {side.name} one is the {other.name} one after {name}, which the {other.name} one lacks here."
+            )
+            yield case.fits(NAME, message, normed, values, beside)
 
 
-def _count_norms(case: Case, side: str) -> int:
-    ops = case.region.left_ops if side == "left" else case.region.right_ops
-    return len({piece.result.call for piece in ops if op_kind(piece.result.op) in NORMS})
+def _count_norms(side: CaseSide) -> int:
+    return len({piece.result.call for piece in side.ops if op_kind(piece.result.op) in NORMS})

@@ -4,12 +4,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from nbkit.analysis.align.kinds.case import Case, Floats
+from nbkit.analysis.align.kinds.case import CaseSide, Floats
 from nbkit.analysis.align.region import Piece
 from nbkit.ops.kinds import ROOTS, op_kind
 from nbkit.step.decode import arguments_of
 
-NAMES = ("eps", "epsilon", "variance_epsilon")
+EPSILONS = ("eps", "epsilon", "variance_epsilon")
 # What is added before a root, and where no root is seen.
 LARGEST, USUAL = 1.0, 1e-2
 
@@ -28,12 +28,10 @@ class Epsilon:
         return np.sqrt(np.maximum(squares + self.value, 1e-300))
 
 
-def recorded_epsilon(case: Case, side: str) -> Epsilon | None:
+def recorded_epsilon(side: CaseSide) -> Epsilon | None:
     """Returns the epsilon of a side's ops; null where they have none, or several."""
-    region = case.region
-    ops, inputs = (region.left_ops, region.left_inputs) if side == "left" else (region.right_ops, region.right_inputs)
-    made = {piece.result.result_id: piece for piece in (*inputs, *ops)}
-    found = {epsilon for piece in ops if (epsilon := _epsilon(piece, ops, made)) is not None}
+    made = {piece.result.result_id: piece for piece in (*side.inputs, *side.ops)}
+    found = {epsilon for piece in side.ops if (epsilon := _epsilon(piece, side.ops, made)) is not None}
     return found.pop() if len(found) == 1 else None
 
 
@@ -42,7 +40,7 @@ def _epsilon(piece: Piece, ops: tuple[Piece, ...], made: dict[int, Piece]) -> Ep
     if result.kind != "op" or result.op is None:
         return None
     arguments = arguments_of(result.arguments)
-    numbers = [arguments[name] for name in NAMES if isinstance(arguments.get(name), int | float)]
+    numbers = [arguments[name] for name in EPSILONS if isinstance(arguments.get(name), int | float)]
     if numbers:
         return Epsilon(float(numbers[0]))
     if op_kind(result.op) != "add" or (value := _added(piece, arguments.get("other"), made)) is None:

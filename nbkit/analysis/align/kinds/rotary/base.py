@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from nbkit.analysis.align.kinds.case import Case, Floats, norm, number_text
+from nbkit.analysis.align.kinds.registry import Kinds, kind_test
 from nbkit.analysis.align.kinds.rotary.turns import Complexes, Turn, fitted, turned, turns
 from nbkit.analysis.align.region import Kind
 
@@ -17,16 +18,14 @@ SLOW = 1e-3
 Table = Callable[[Floats], Floats]
 
 
-def rotary_base(case: Case) -> Kind | None:
+@kind_test(NAME, 60, lambda case: case.is_comparable and max(case.shape[-1:], default=0) > 1)
+def rotary_base(case: Case) -> Kinds:
     """Tests inverse frequencies, angles, cosines and sines, then a known value turned by angles of two bases."""
-    if not case.is_same_shape or not case.is_finite or not case.is_clear or not case.shape or case.shape[-1] < 2:
-        return None
-    if (found := _frequencies(case) or _tables(case)) is not None:
-        return found
-    for turn in turns(case):
-        if (kind := _turned(case, turn)) is not None:
-            return kind
-    return None
+    if max(case.shape) == case.left.size:
+        yield _powers(case, case.left.size, 1)
+        yield _powers(case, case.left.size, -1)
+    yield from _tables(case)
+    yield from (_turned(case, turn) for turn in turns(case))
 
 
 def frequencies(base: float, count: int) -> Floats:
@@ -46,12 +45,6 @@ def base_of(inverse: Floats) -> float | None:
     weights = inverse**2 * steps
     base = float(np.exp(-(weights * np.log(inverse)).sum() / (weights * steps).sum()))
     return base if 2 <= base <= 1e12 else None
-
-
-def _told(case: Case, first: float, second: float, left: Floats, right: Floats) -> Kind | None:
-    if first == second or norm(left - case.left) > case.limit * case.distance:
-        return None
-    return case.told(NAME, _message(first, second), right)
 
 
 def _message(left: float, right: float) -> str:
@@ -76,31 +69,28 @@ def _best(base: float | None, error: Callable[[float], float], allowed: float) -
     return next(one for rest, one in errors if rest <= max(3 * least, 0.02 * allowed))
 
 
-def _frequencies(case: Case) -> Kind | None:
-    count = case.left.size
-    if max(case.shape) != count:
-        return None
-    return _powers(case, count, 1) or _powers(case, count, -1)
-
-
 def _powers(case: Case, count: int, sign: int) -> Kind | None:
     """Tests frequencies, or one over them, which some models make first."""
-    allowed, found = case.limit * case.distance / 2, []
-    for side in (case.left.reshape(-1), case.right.reshape(-1)):
 
-        def error(base: float, side: Floats = side) -> float:
+    def solved(side: Floats) -> float | None:
+        def error(base: float) -> float:
             return norm(frequencies(base, count) ** sign - side)
 
-        found.append(_best(base_of(side**sign), error, allowed))
-    if found[0] is None or found[1] is None:
+        return _best(base_of(side**sign), error, case.limit * case.distance / 2)
+
+    first, second = solved(case.left.reshape(-1)), solved(case.right.reshape(-1))
+    if first is None or second is None or first == second:
         return None
-    return _told(case, found[0], found[1], *(frequencies(one, count) ** sign for one in (found[0], found[1])))
+    left, right = (frequencies(one, count) ** sign for one in (first, second))
+    if norm(left - case.left) > case.limit * case.distance:
+        return None
+    return case.told(NAME, _message(first, second), right)
 
 
-def _tables(case: Case) -> Kind | None:
+def _tables(case: Case) -> Iterator[Kind]:
     """Tests tables of angles, cosines or sines [..., position, pair or element], positions from 0."""
     if len(case.shape) < 2:
-        return None
+        return
     for left, right in ((case.left, case.right), (case.left.swapaxes(-1, -2), case.right.swapaxes(-1, -2))):
         rows, width = left.shape[-2:]
         if rows < 2 or width < 2:
@@ -114,8 +104,7 @@ def _tables(case: Case) -> Kind | None:
                 if found[0] is None or found[1] is None or found[0] == found[1]:
                     continue
                 rest = norm(_table(function, found[1], rows, width, layout) - second[0])
-                return Kind(NAME, _message(found[0], found[1]), rest / norm(second[0] - first[0]))
-    return None
+                yield Kind(NAME, _message(found[0], found[1]), rest / norm(second[0] - first[0]))
 
 
 FUNCTIONS: tuple[tuple[Table, Table], ...] = (

@@ -6,30 +6,25 @@ import numpy as np
 import numpy.typing as npt
 
 from nbkit.analysis.align.kinds.case import Case, Floats, divisors, norm
+from nbkit.analysis.align.kinds.registry import Kinds, kind_test
 from nbkit.analysis.align.kinds.rotary.turns import LAYOUTS, Complexes, Turn, spread, turned, turns
-from nbkit.analysis.align.region import Kind
 
 NAME = "rotary_layout"
 LARGEST_HEAD = 1024
 
 
-def rotary_layout(case: Case) -> Kind | None:
+@kind_test(NAME, 70)
+def rotary_layout(case: Case) -> Kinds:
     """Tests the other order of elements within heads, then a known value turned by these angles in the other layout."""
-    if not case.is_same_shape or not case.is_finite or not case.is_clear or not case.shape:
-        return None
-    for axis in reversed(range(case.left.ndim)):
-        if (kind := _reordered(case, axis)) is not None:
-            return kind
+    rank = case.left.ndim
+    for axis in [rank - 1] if rank > 2 else reversed(range(rank)):
+        yield from _reordered(case, axis)
     for turn in turns(case):
-        if (kind := _turned(case, turn)) is not None:
-            return kind
-    return None
+        yield from _turned(case, turn)
 
 
-def _reordered(case: Case, axis: int) -> Kind | None:
+def _reordered(case: Case, axis: int) -> Kinds:
     """Tests the left one with the halves of each head along an axis interleaved, and the reverse."""
-    if case.left.ndim > 2 and axis != case.left.ndim - 1:
-        return None
     length, left = case.shape[axis], case.left.reshape(-1)
     stride = int(np.prod(case.shape[axis + 1 :], dtype=np.int64))
     indices = case.places // stride % length
@@ -43,9 +38,7 @@ def _reordered(case: Case, axis: int) -> Kind | None:
                 f"The right one has the elements of each head of {size} {second}, the left one {first}"
                 f" (axis {axis}{part})."
             )
-            if (kind := case.told(NAME, message, np.take(case.left, order, axis=axis))) is not None:
-                return kind
-    return None
+            yield case.told(NAME, message, np.take(case.left, order, axis=axis))
 
 
 def _sizes(length: int) -> list[tuple[int, int]]:
@@ -63,18 +56,12 @@ def _order(length: int, size: int, width: int, layout: str) -> npt.NDArray[np.in
     return np.asarray((np.arange(0, length, size)[:, None] + head).reshape(-1))
 
 
-def _turned(case: Case, turn: Turn) -> Kind | None:
-    if norm(turn.right - turn.left) == 0:
-        return None
-    for how, candidate in _candidates(turn):
-        explained = case.rest(candidate, turn.right, turn.left)
-        if explained <= case.limit:
-            other = LAYOUTS[1 - LAYOUTS.index(turn.layout)]
-            part = "" if turn.width == turn.x.shape[-1] else f" ({turn.width} of {turn.x.shape[-1]} elements)"
-            text = f"The rotary embedding of {turn.name}{part} is {turn.layout} on the left"
-            message = f"{text}, {other} on the right{how}."
-            return Kind(NAME, message, explained)
-    return None
+def _turned(case: Case, turn: Turn) -> Kinds:
+    other = LAYOUTS[1 - LAYOUTS.index(turn.layout)]
+    part = "" if turn.width == turn.x.shape[-1] else f" ({turn.width} of {turn.x.shape[-1]} elements)"
+    text = f"The rotary embedding of {turn.name}{part} is {turn.layout} on the left, {other} on the right"
+    for how, candidate in _candidates(turn) if norm(turn.right - turn.left) else ():
+        yield case.fits(NAME, f"{text}{how}.", candidate, turn.right, turn.left)
 
 
 def _candidates(turn: Turn) -> Iterator[tuple[str, Floats]]:

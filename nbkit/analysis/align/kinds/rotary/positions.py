@@ -4,8 +4,9 @@ import numpy as np
 
 from nbkit.analysis.align.kinds.case import Case, Floats, floats, norm
 from nbkit.analysis.align.kinds.orders import keys
+from nbkit.analysis.align.kinds.registry import Kinds, kind_test
 from nbkit.analysis.align.kinds.rotary.base import step_frequencies
-from nbkit.analysis.align.kinds.rotary.turns import fitted, turned, turns
+from nbkit.analysis.align.kinds.rotary.turns import fitted, position_axes, turned, turns
 from nbkit.analysis.align.region import Kind
 
 NAME = "position_shifted"
@@ -14,11 +15,14 @@ MOST_SHIFT = 32
 MOST_START = 4
 
 
-def position_shifted(case: Case) -> Kind | None:
+@kind_test(NAME, 80, lambda case: case.is_same_shape and case.is_finite and not case.is_boolean)
+def position_shifted(case: Case) -> Kinds:
     """Tests position ids, rows of tables, values turned by further angles, and values with further rows added."""
-    if not case.is_same_shape or not case.is_finite or not case.shape or case.region.left.dtype == np.bool_:
-        return None
-    return _ids(case) or (_rows(case) or _turned(case) or _added(case) if case.is_clear else None)
+    yield _ids(case)
+    if case.is_clear:
+        yield from _rows(case)
+        yield from _turned(case)
+        yield from _added(case)
 
 
 def _message(shift: int, what: str) -> str:
@@ -27,7 +31,7 @@ def _message(shift: int, what: str) -> str:
 
 def _ids(case: Case) -> Kind | None:
     is_integer = all(np.issubdtype(one.dtype, np.integer) for one in (case.region.left, case.region.right))
-    if not is_integer or case.shape[-1] < 2 or case.region.kind == "parameter":
+    if not is_integer or not case.shape or case.shape[-1] < 2 or case.region.kind == "parameter":
         return None
     change = case.right - case.left
     shift = int(change.reshape(-1)[0])
@@ -36,12 +40,9 @@ def _ids(case: Case) -> Kind | None:
     return Kind(NAME, f"The position ids of the right one are those of the left one plus {shift}.", 0.0)
 
 
-def _rows(case: Case) -> Kind | None:
+def _rows(case: Case) -> Kinds:
     """Tests rows along an axis, of which those at one end are new."""
-    rank = len(case.shape)
-    if rank < 2:
-        return None
-    for axis in [rank - 2, rank - 3] if rank >= 3 else [0]:
+    for axis in position_axes(len(case.shape)) if len(case.shape) >= 2 else ():
         rows = case.shape[axis]
         if rows < 4:
             continue
@@ -57,10 +58,8 @@ def _rows(case: Case) -> Kind | None:
                 ):
                     continue
                 first, second = (np.moveaxis(one, axis, 0) for one in (case.left, case.right))
-                explained = case.rest(first[ours], second[theirs], first[theirs])
-                if explained <= case.limit:
-                    return Kind(NAME, _message(shift, f"The rows along axis {axis}"), explained)
-    return None
+                message = _message(shift, f"The rows along axis {axis}")
+                yield case.fits(NAME, message, first[ours], second[theirs], first[theirs])
 
 
 def _overlap(rows: int, shift: int) -> tuple[slice, slice]:
@@ -73,7 +72,7 @@ def _is_wrapped(left: Floats, right: Floats, shift: int) -> bool:
     return norm(right - np.roll(left, -shift, axis=0)) <= 1e-2 * norm(right - left)
 
 
-def _turned(case: Case) -> Kind | None:
+def _turned(case: Case) -> Kinds:
     for turn in turns(case):
         steps = fitted(turn.x, turn.right, turn.layout, turn.width, turn.axis, case.limit)
         if steps is None or len(steps) < 2:
@@ -82,17 +81,14 @@ def _turned(case: Case) -> Kind | None:
         for step in range(1, MOST_SHIFT + 1):
             for shift in (step, -step):
                 candidate = turned(turn.x, turn.steps * np.exp(1j * shift * inverse), turn.layout, turn.axis)
-                explained = case.rest(candidate, turn.right, turn.left)
-                if explained <= case.limit:
-                    text = f"The positions by which {turn.name} is turned are those of the left one plus {shift}."
-                    return Kind(NAME, text, explained)
-    return None
+                text = f"The positions by which {turn.name} is turned are those of the left one plus {shift}."
+                yield case.fits(NAME, text, candidate, turn.right, turn.left)
 
 
-def _added(case: Case) -> Kind | None:
+def _added(case: Case) -> Kinds:
     """Tests L + P[j + k] - P[j] for a known table P of positions."""
     if len(case.shape) < 2:
-        return None
+        return
     *_, rows, width = case.shape
     change = (case.right - case.left).reshape(-1, rows, width)
     for one in case.known:
@@ -104,8 +100,6 @@ def _added(case: Case) -> Kind | None:
                 moved = table[second : second + rows] - table[first : first + rows]
                 if first == second or norm(change[0] - moved) > case.limit * norm(change[0]):
                     continue
-                explained = case.rest(case.left + (change * 0 + moved).reshape(case.shape), case.right, case.left)
-                if explained <= case.limit:
-                    message = f"The added rows of {one.name} begin at {first} on the left, {second} on the right."
-                    return Kind(NAME, message, explained)
-    return None
+                message = f"The added rows of {one.name} begin at {first} on the left, {second} on the right."
+                candidate = case.left + (change * 0 + moved).reshape(case.shape)
+                yield case.fits(NAME, message, candidate, case.right, case.left)

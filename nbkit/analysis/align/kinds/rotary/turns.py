@@ -78,7 +78,7 @@ def _turns(case: Case) -> Iterator[Turn]:
     for name, x, left, right in _samples(case):
         if norm(left - x) <= 1e-6 * norm(x) or abs(norm(left) / max(norm(x), 1e-300) - 1) > 1e-2:
             continue
-        for axis in _position_axes(x.ndim):
+        for axis in position_axes(x.ndim):
             for width in widths(x.shape[-1]):
                 for layout in LAYOUTS:
                     steps = fitted(x, left, layout, width, axis, case.limit)
@@ -150,7 +150,8 @@ def _few(shape: tuple[int, ...]) -> tuple[slice, ...]:
     return tuple(slice(0, size) for size in kept)
 
 
-def _position_axes(rank: int) -> list[int]:
+def position_axes(rank: int) -> list[int]:
+    """Returns the axes that may be that of positions."""
     return [rank - 2, rank - 3] if rank >= 3 else [0]
 
 

@@ -4,6 +4,7 @@ import numpy as np
 import numpy.typing as npt
 
 from nbkit.analysis.align.kinds.case import Case, Floats, norm
+from nbkit.analysis.align.kinds.registry import Kinds, kind_test
 from nbkit.analysis.align.region import Kind
 from nbkit.numerics.precision import PRECISIONS
 
@@ -14,28 +15,23 @@ ROUNDED = 0.98
 STEPS = 4
 
 
-def accumulation_dtype(case: Case) -> Kind | None:
+@kind_test("accumulation_dtype", 40, lambda case: case.is_same_shape and case.is_finite and case.left.size >= 16)
+def accumulation_dtype(case: Case) -> Kinds:
     """Tests whether one side is the other within the rounding of a dtype, and holds numbers of that dtype alone.
 
     What the rounding of steps within may do counts as explained: `explained` is what lies beyond the dtype's eps.
     """
     is_float = all(np.issubdtype(one.dtype, np.floating) for one in (case.region.left, case.region.right))
-    if not case.is_same_shape or not case.is_finite or not is_float or case.left.size < 16:
-        return None
-    if case.distance == 0 or case.distance > 0.05 * case.size:
-        return None
+    if not is_float or not 0 < case.distance <= 0.05 * case.size:
+        return
+    how = "rounded to" if case.is_weight else "computed in"
     for dtype in DTYPES:
-        left, right = _is_rounded(case.left, dtype), _is_rounded(case.right, dtype)
-        if left == right:
-            continue
-        coarse, fine = (case.right, case.left) if right else (case.left, case.right)
-        explained = _explained(case, coarse, fine, dtype)
+        coarse = [side for side in case.sides if _is_rounded(side.values, dtype)]
+        explained = _explained(case, coarse[0].values, coarse[0].beside, dtype) if len(coarse) == 1 else None
         if explained is not None:
-            side, other = ("right", "left") if right else ("left", "right")
-            how = "rounded to" if case.is_weight else "computed in"
-            message = f"The {side} one is {how} {dtype}: it is the {other} one within that dtype's rounding."
-            return Kind("accumulation_dtype", message, explained)
-    return None
+            names = coarse[0].name, coarse[0].other
+            message = f"The {names[0]} one is {how} {dtype}: it is the {names[1]} one within that dtype's rounding."
+            yield Kind("accumulation_dtype", message, explained)
 
 
 def _explained(case: Case, coarse: Floats, fine: Floats, dtype: str) -> float | None:

@@ -7,10 +7,10 @@ import numpy as np
 
 from nbkit.analysis.align.align import Alignment
 from nbkit.analysis.align.events import Event
-from nbkit.analysis.align.kinds.rounding import with_fewer_bits
+from nbkit.analysis.align.kinds.precision.rounding import with_fewer_bits
 from nbkit.analysis.align.region import Array, Kind
 from nbkit.analysis.align.relations import relative_error
-from nbkit.analysis.align.rerun import LEFT_OVER
+from nbkit.analysis.align.rerun import left_over
 from nbkit.analysis.align.side import Side
 from nbkit.ops.families import FACTORS
 from nbkit.ops.kinds import PRODUCTS
@@ -38,8 +38,7 @@ def reduced_product(alignment: Alignment, event: Event) -> Kind | None:
     for (side, number), coarse in zip(both, ("right", "left"), strict=True):
         for name, found in _rounded(side, number):
             pair = (found, values[1]) if coarse == "right" else (values[0], found)
-            rest = relative_error(*match.relation.views(*pair)) / before if before > 0 else np.inf
-            if rest <= LEFT_OVER:
+            if (rest := left_over(match, *pair, before)) is not None:
                 message = f"The {coarse} one rounds what it multiplies to {name}: with that, they agree."
                 return Kind("accumulation_dtype", message, rest)
     return None
