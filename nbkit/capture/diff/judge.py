@@ -296,10 +296,10 @@ def described(pair: Pair, wrong: Array) -> Found | None:
     if pair.actual.dtype != pair.expected.dtype or not len(pair.expected):
         return None
     with np.errstate(all="ignore"):
-        return next(_patterns(Wrong(pair, wrong)), None)
+        return next(filter(None, _patterns(Wrong(pair, wrong))), None)
 
 
-def _patterns(wrong: Wrong) -> Iterator[Found]:
+def _patterns(wrong: Wrong) -> Iterator[Found | None]:
     yield from constant(wrong)
     if len(wrong.actual) > LARGEST:
         yield from linear(wrong)
@@ -310,8 +310,7 @@ def _patterns(wrong: Wrong) -> Iterator[Found]:
     yield from other_eps(wrong)
     yield from place_patterns(wrong)
     yield from limited_values(wrong)
-    if (region := region_pattern(wrong)) is not None:
-        yield region
+    yield region_pattern(wrong)
     yield from reordered(wrong)
     yield from rounded_result(wrong)
     yield from rounded_inputs(wrong)

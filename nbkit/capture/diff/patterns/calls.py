@@ -30,7 +30,7 @@ FACTOR = 8.0
 STEPS, TAKEN, CHANGE = 20, 0.1, 1e-4
 
 
-def other_values(wrong: Wrong) -> Iterator[Found]:
+def other_values(wrong: Wrong) -> Iterator[Found | None]:
     """Another tensor of the call: what the memory held before, an input, another result."""
     call, position = wrong.pair.call, wrong.pair.position
     args, kwargs = call.widened()
@@ -40,17 +40,14 @@ def other_values(wrong: Wrong) -> Iterator[Found]:
             continue
         values = flat(tensor, copy=False)
         if values.dtype == wrong.actual.dtype and np.array_equal(values, wrong.actual):
-            fit = wrong.fit(values)
-            if fit is not None and any(tensor is one for one in written):
-                yield Found("unchanged", fit.evidence)
-            elif fit is not None:
-                yield Found("copied_input", {"input": number, **fit.evidence})
+            is_written = any(tensor is one for one in written)
+            name = "unchanged" if is_written else "copied_input"
+            yield wrong.found(name, {} if is_written else {"input": number}, values)
     for number, tensor in enumerate(wrong.pair.results.all):
         if number != position and tuple(tensor.shape) == wrong.shape and len(wrong.actual) > 1:
             values = flat(tensor, copy=False)
-            fit = wrong.fit(values) if values.dtype == wrong.actual.dtype else None
-            if fit is not None:
-                yield Found("other_result", {"result": number, **fit.evidence})
+            if values.dtype == wrong.actual.dtype:
+                yield wrong.found("other_result", {"result": number}, values)
 
 
 def rounded_inputs(wrong: Wrong) -> Iterator[Found]:
@@ -72,7 +69,7 @@ def rounded_inputs(wrong: Wrong) -> Iterator[Found]:
         yield Found("rounded_inputs", {"format": " or ".join(name for name, _ in fitting), **fit.evidence})
 
 
-def other_eps(wrong: Wrong) -> Iterator[Found]:
+def other_eps(wrong: Wrong) -> Iterator[Found | None]:
     """The reference with another eps, the same for all elements, in place of the one that a norm was given."""
     call = wrong.pair.call
     func = call.traits.func
@@ -89,10 +86,10 @@ def other_eps(wrong: Wrong) -> Iterator[Found]:
         return flat(call.once(*changed).all[wrong.pair.position], copy=False)
 
     eps, spread, candidate = _fitted_eps(wrong, result, given)
-    if wrong.may_be(candidate[wrong.places]) and (fit := wrong.fit(candidate)) is not None:
+    if wrong.may_be(candidate[wrong.places]):
         digits = 3 if eps > 1000 * spread else 2 if eps > 100 * spread else 1
         told = float(f"{eps:.{digits}g}") if eps > spread else 0.0
-        yield Found("other_eps", {"eps": told, "given_eps": given, **fit.evidence})
+        yield wrong.found("other_eps", {"eps": told, "given_eps": given}, candidate)
 
 
 def _fitted_eps(wrong: Wrong, result: Callable[[float], Array], given: float) -> tuple[float, float, Array]:

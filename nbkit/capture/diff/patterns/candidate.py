@@ -135,6 +135,17 @@ class Wrong:
         explained = 1 - remaining / whole if 0 < whole < np.inf else float(not remaining or not np.isfinite(whole))
         return Fit(explained, worst) if explained >= EXPLAINED else None
 
+    def found(
+        self,
+        pattern: str,
+        evidence: dict[str, Any],
+        candidate: Array,
+        conditioning: Array | float | None = None,
+    ) -> Found | None:
+        """The pattern with its evidence and that of the fit; None where the candidate does not explain the result."""
+        fit = self.fit(candidate, conditioning)
+        return None if fit is None else Found(pattern, {**evidence, **fit.evidence})
+
     def ratios_of(
         self,
         candidate: Array,

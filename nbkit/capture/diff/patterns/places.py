@@ -26,7 +26,7 @@ SHARP = 1e-4
 SAME = 1e-5
 
 
-def place_patterns(wrong: Wrong) -> Iterator[Found]:
+def place_patterns(wrong: Wrong) -> Iterator[Found | None]:
     """Patterns of elements that have moved."""
     yield from _shifted(wrong)
     yield from _transposed(wrong)
@@ -35,17 +35,14 @@ def place_patterns(wrong: Wrong) -> Iterator[Found]:
             yield from _slices(wrong, axis)
 
 
-def _shifted(wrong: Wrong) -> Iterator[Found]:
+def _shifted(wrong: Wrong) -> Iterator[Found | None]:
     """By one place along an axis, or in memory; what comes in at the end is looked at afterwards."""
     axes: list[int | None] = [axis for axis, size in enumerate(wrong.shape) if size > 2]
     if sum(size > 1 for size in wrong.shape) > 1:
         axes.insert(0, None)  # it moves all but one element, an axis leaves those at its end
     for axis in axes:
         for shift in (1, -1):
-            found = _shifted_by(wrong, axis, shift)
-            if found is not None:
-                yield found
-                return
+            yield _shifted_by(wrong, axis, shift)
 
 
 def _shifted_by(wrong: Wrong, axis: int | None, shift: int) -> Found | None:
@@ -73,14 +70,12 @@ def _shifted_by(wrong: Wrong, axis: int | None, shift: int) -> Found | None:
     return Found("shifted", {"axis": axis, "shift": shift, "is_wrapped": whole is not None, **fit.evidence})
 
 
-def _transposed(wrong: Wrong) -> Iterator[Found]:
+def _transposed(wrong: Wrong) -> Iterator[Found | None]:
     """Two axes in each other's place: of one size, or in the order in which memory is read or written."""
     shape = wrong.shape
-    if not 2 <= len(shape) <= AXES:
+    if not 2 <= len(shape) <= AXES or len(wrong.actual) > MOST_SORTED:
         return
-    numbers = np.arange(len(wrong.actual)) if len(wrong.actual) <= MOST_SORTED else None
-    if numbers is None:
-        return
+    numbers = np.arange(len(wrong.actual))
     for axes in combinations([axis for axis, size in enumerate(shape) if size > 1], 2):
         other = list(shape)
         other[axes[0]], other[axes[1]] = other[axes[1]], other[axes[0]]
@@ -90,14 +85,11 @@ def _transposed(wrong: Wrong) -> Iterator[Found]:
                 return values.reshape(begin).swapaxes(*axes).reshape(-1)
 
             if wrong.may_be(wrong.expected[moved(numbers)[wrong.places]]):
-                fit = wrong.fit(moved(wrong.expected), _moved(wrong, moved))
-                if fit is not None:
-                    is_reshaped = shape[axes[0]] != shape[axes[1]]
-                    yield Found("transposed", {"axes": list(axes), "is_reshaped": is_reshaped, **fit.evidence})
-                    return
+                evidence = {"axes": list(axes), "is_reshaped": shape[axes[0]] != shape[axes[1]]}
+                yield wrong.found("transposed", evidence, moved(wrong.expected), _moved(wrong, moved))
 
 
-def _slices(wrong: Wrong, axis: int) -> Iterator[Found]:
+def _slices(wrong: Wrong, axis: int) -> Iterator[Found | None]:
     """Whole slices along an axis in another order, or one of them everywhere."""
     shape, size = wrong.shape, wrong.shape[axis]
     length = len(wrong.actual) // size
@@ -120,16 +112,12 @@ def _slices(wrong: Wrong, axis: int) -> Iterator[Found]:
     def moved(values: Array) -> Array:
         return values.reshape(shape).take(order, axis).reshape(-1)
 
-    fit = wrong.fit(moved(wrong.expected), _moved(wrong, moved))
-    if fit is None:
-        return
     shifts = np.unique((np.arange(size) - order) % size)
+    name, evidence = "repeated" if is_repeated else "permuted", {"axis": axis, "order": order[:MOST].tolist()}
     if len(shifts) == 1 and size > 2:
         shift = int(shifts[0]) if shifts[0] <= size // 2 else int(shifts[0]) - size
-        yield Found("shifted", {"axis": axis, "shift": shift, "is_wrapped": True, **fit.evidence})
-    else:
-        name = "repeated" if is_repeated else "permuted"
-        yield Found(name, {"axis": axis, "order": order[:MOST].tolist(), **fit.evidence})
+        name, evidence = "shifted", {"axis": axis, "shift": shift, "is_wrapped": True}
+    yield wrong.found(name, evidence, moved(wrong.expected), _moved(wrong, moved))
 
 
 def _nearest(actual: Array, expected: Array, is_wrong: Array) -> Array | None:
@@ -144,7 +132,7 @@ def _nearest(actual: Array, expected: Array, is_wrong: Array) -> Array | None:
     return order
 
 
-def reordered(wrong: Wrong) -> Iterator[Found]:
+def reordered(wrong: Wrong) -> Iterator[Found | None]:
     """The same elements, anywhere. Noise also leaves their distribution, so that they must be far from their places."""
     actual, expected, count = wrong.actual, wrong.expected, len(wrong.actual)
     if not MOST <= count <= MOST_SORTED or np.iscomplexobj(actual) or wrong.digits < PRECISIONS["float32"].digits:
@@ -162,9 +150,7 @@ def reordered(wrong: Wrong) -> Iterator[Found]:
     order, wanted = actual.argsort(kind="stable"), expected.argsort(kind="stable")
     candidate, its_conditioning = np.empty_like(expected), np.empty(count)
     candidate[order], its_conditioning[order] = expected[wanted], conditioning[wanted]
-    fit = wrong.fit(candidate, its_conditioning)
-    if fit is not None:
-        yield Found("reordered", fit.evidence)
+    yield wrong.found("reordered", {}, candidate, its_conditioning)
 
 
 def _moved(wrong: Wrong, moved: Any) -> Array | float:

@@ -72,14 +72,12 @@ def _scaled(wrong: Wrong, factor: float, variance: float) -> Found | None:
     factor = -1.0 if abs(factor + 1) <= 2 * wrong.step else _known(factor, variance)
     if not factor or not wrong.may_be(expected[places] * factor):
         return None
-    fit = wrong.fit(expected * factor, wrong.conditioning * abs(factor))
-    if fit is None:
-        return None
+    candidate, conditioning = expected * factor, wrong.conditioning * abs(factor)
     if factor == -1:
-        return Found("negated", fit.evidence)
+        return wrong.found("negated", {}, candidate, conditioning)
     some = places[np.abs(expected[places]) >= np.median(np.abs(expected[places]))]
     spread = _spread((wrong.actual[some] / expected[some]).real)
-    return Found("scaled", {"factor": factor, "factor_spread": spread, **fit.evidence})
+    return wrong.found("scaled", {"factor": factor, "factor_spread": spread}, candidate, conditioning)
 
 
 def _offset(wrong: Wrong, mean: float) -> Found | None:
@@ -90,13 +88,10 @@ def _offset(wrong: Wrong, mean: float) -> Found | None:
     offset = float(np.dot(weights, wrong.error.real) / total) if total else 0.0
     if not offset or not wrong.may_be(wrong.expected[wrong.places] + offset):
         return None
+    shown, spread = _known(offset, wrong.step**2 / total), _spread(wrong.error[wrong.places].real)
     # What the offset was added to had been rounded already.
-    fit = wrong.fit(wrong.expected + offset, wrong.conditioning + wrong.step * size)
-    if fit is None:
-        return None
-    spread = _spread(wrong.error[wrong.places].real)
-    shown = _known(offset, wrong.step**2 / total)
-    return Found("offset", {"offset": shown, "offset_spread": spread, **fit.evidence})
+    conditioning = wrong.conditioning + wrong.step * size
+    return wrong.found("offset", {"offset": shown, "offset_spread": spread}, wrong.expected + offset, conditioning)
 
 
 def _known(value: float, variance: float) -> float:
