@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
+from itertools import permutations
 
 import numpy as np
 
@@ -97,10 +98,8 @@ def gates(case: Case) -> Iterator[Gate]:
     found = [(one.name, view) for one, view in case.shaped(case.shape) if np.issubdtype(view.dtype, np.floating)]
     for name, view in found:
         yield Gate(name, view)
-    for at_left, (name, view) in enumerate(found[:PAIRED]):
-        for at_right, (other_name, other) in enumerate(found[:PAIRED]):
-            if at_left != at_right:
-                yield Gate(name, view, other_name, other)
+    for one, other in permutations(found[:PAIRED], 2):
+        yield Gate(*one, *other)
     for name, halves in _halved(case):
         yield Gate(f"the first half of {name}", halves[0], f"the second half of {name}", halves[1])
         yield Gate(f"the second half of {name}", halves[1], f"the first half of {name}", halves[0])

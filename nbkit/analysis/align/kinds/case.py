@@ -182,10 +182,6 @@ class Case:
             chosen = np.concatenate([chosen, generator.choice(wrong, SAMPLE // 2)]) if len(wrong) else chosen
         return np.unique(chosen)
 
-    def may_be(self, candidate: Array) -> bool:
-        """Returns whether a candidate, a view of any shape with the elements in order, is right at a few places."""
-        return self.may_be_at(at(candidate, self.places))
-
     def may_be_at(self, values: Floats, side: CaseSide | None = None) -> bool:
         """Returns whether values for the few places are those of a side there, of the right one if none is given."""
         side = side or self.sides[1]
@@ -194,8 +190,11 @@ class Case:
         return norm(wanted - values) <= 2 * self.limit * norm(wanted - beside)
 
     def told(self, name: str, message: str, candidate: Array) -> Kind | None:
-        """Returns the kind if the candidate explains the difference, where shapes differ all of it; null otherwise."""
-        if not self.may_be(candidate):
+        """Returns the kind if the candidate explains the difference, where shapes differ all of it; null otherwise.
+
+        A candidate is a view of any shape, with the right one's elements in order.
+        """
+        if not self.may_be_at(at(candidate, self.places)):
             return None
         beside = self.left if self.is_same_shape else np.zeros(1)
         return self.fits(name, message, floats(candidate).reshape(self.right.shape), self.right, beside)
@@ -328,6 +327,11 @@ def divisors(number: int) -> list[int]:
     """Returns the divisors of a number from 1 up."""
     small = [one for one in range(1, int(number**0.5) + 1) if number % one == 0]
     return small + [number // one for one in reversed(small) if one * one != number]
+
+
+def shifts(most: int) -> Iterator[int]:
+    """Yields steps forth and back, the shortest first."""
+    return (sign * step for step in range(1, most + 1) for sign in (1, -1))
 
 
 def number_text(number: float) -> str:

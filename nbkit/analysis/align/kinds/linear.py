@@ -37,9 +37,8 @@ SAME = 1e-5
 
 @dataclass(frozen=True)
 class Factor:
-    """Holds the number by which the right one is the left one, as text, how it is read, and what it leaves."""
+    """Holds the number by which the right one is the left one, in words, how it is read, and what it leaves."""
 
-    value: float
     text: str
     reading: str
     rest: float
@@ -60,7 +59,7 @@ def factor_of(case: Case) -> Factor | None:
     rest = case.rest(factor * case.left, case.right, case.left)
     if shown == "1" or rest > case.limit:
         return None
-    return Factor(factor, shown, reading_of(factor, case.dimensions, max(READ, case.eps)), rest)
+    return Factor(shown, reading_of(factor, case.dimensions, max(READ, case.eps)), rest)
 
 
 @kind_test("scale", 130)

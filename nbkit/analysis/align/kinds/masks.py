@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from nbkit.analysis.align.kinds.case import MASKED, Case, Floats, floats, norm
+from nbkit.analysis.align.kinds.case import MASKED, Case, Floats, floats, norm, shifts
 from nbkit.analysis.align.kinds.registry import Kinds, kind_test
 from nbkit.analysis.align.region import Kind
 
@@ -45,15 +45,14 @@ def mask_shifted(case: Case) -> Kinds:
     (masks,), width = masks_of(case), case.shape[-1]
     if not _has_both(masks.left) or not _agree(case, masks):
         return
-    for step in range(1, min(MOST_SHIFT, width // 2) + 1):
-        for shift in (step, -step):
-            right = masks.right[..., max(shift, 0) : width + min(shift, 0)]
-            left = masks.left[..., max(-shift, 0) : width + min(-shift, 0)]
-            explained = _stray(left, right, masks)
-            if explained > STRAY or not _has_both(right[masks.rows]):
-                continue
-            message = f"The right one's mask is the left one's, shifted by {shift} along the diagonal{_seen(masks)}."
-            yield Kind("mask_shifted", message, explained)
+    for shift in shifts(min(MOST_SHIFT, width // 2)):
+        right = masks.right[..., max(shift, 0) : width + min(shift, 0)]
+        left = masks.left[..., max(-shift, 0) : width + min(-shift, 0)]
+        explained = _stray(left, right, masks)
+        if explained > STRAY or not _has_both(right[masks.rows]):
+            continue
+        message = f"The right one's mask is the left one's, shifted by {shift} along the diagonal{_seen(masks)}."
+        yield Kind("mask_shifted", message, explained)
 
 
 @kind_test("mask_inverted", 20, masks_of)

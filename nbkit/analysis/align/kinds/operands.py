@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import permutations
 
 import numpy as np
 
@@ -65,18 +66,16 @@ def _exchanged(case: Case) -> Iterator[Kind]:
 
 
 def _arithmetic(case: Case) -> Kinds:
-    found = list(case.shaped(case.shape))[:PAIRED]
-    for one, first in found:
-        for other, second in found:
-            if one is other or first.dtype == np.bool_ or second.dtype == np.bool_:
+    for (one, first), (other, second) in permutations(list(case.shaped(case.shape))[:PAIRED], 2):
+        if first.dtype == np.bool_ or second.dtype == np.bool_:
+            continue
+        for sign, operation in (("-", np.subtract), ("/", np.divide)):
+            if not case.may_be_at(operation(at(first, case.places), at(second, case.places)), case.sides[0]):
                 continue
-            for sign, operation in (("-", np.subtract), ("/", np.divide)):
-                if not case.may_be_at(operation(at(first, case.places), at(second, case.places)), case.sides[0]):
-                    continue
-                if case.rest(operation(floats(first), floats(second)), case.left, case.right) <= case.limit:
-                    texts = (f"{other.name} {sign} {one.name}", f"{one.name} {sign} {other.name}")
-                    message = f"The right one is {texts[0]}, the left one {texts[1]}."
-                    yield case.told(NAME, message, operation(floats(second), floats(first)))
+            if case.rest(operation(floats(first), floats(second)), case.left, case.right) <= case.limit:
+                texts = (f"{other.name} {sign} {one.name}", f"{one.name} {sign} {other.name}")
+                message = f"The right one is {texts[0]}, the left one {texts[1]}."
+                yield case.told(NAME, message, operation(floats(second), floats(first)))
 
 
 def _products(case: Case) -> Iterator[Kind]:
@@ -94,13 +93,10 @@ def _products(case: Case) -> Iterator[Kind]:
             if _is_product(case, *turned, case.right):
                 message = f"The right one takes {first} and {second} in the place of each other."
                 yield Kind(NAME, message, _error(case, *turned, case.right))
-        for name, value in _factors(case):
-            for other in (value, value.swapaxes(-1, -2)):
-                if other.shape != right.shape or name in (first, second):
-                    continue
-                if _is_product(case, left, other, case.right) and not _is_own(own, value):
-                    message = f"The right one takes {name} where the left one takes {second}."
-                    yield Kind(NAME, message, _error(case, left, other, case.right))
+        for name, other in _in_place(case, own, left, right, case.right):
+            if name not in (first, second):
+                message = f"The right one takes {name} where the left one takes {second}."
+                yield Kind(NAME, message, _error(case, left, other, case.right))
 
 
 @kind_test("untied_weight", 171, lambda case: case.is_comparable and not case.is_weight and len(case.shape) > 1)
@@ -111,16 +107,20 @@ def own_weight(case: Case) -> Kinds:
         for first, second, left, right in _pairs(case):
             if not _is_product(case, left, right, side.values) or not _is_own(own, right):
                 continue
-            for name, shared in _factors(case):
-                for turned in (shared, shared.swapaxes(-1, -2)):
-                    if turned.shape != right.shape or not _is_product(case, left, turned, side.beside):
-                        continue
-                    if _is_own(own, shared):
-                        continue
-                    message = f"The {side.name} one multiplies {first} by a parameter of its own, {second}"
-                    message = f"{message}, the {side.other} one by {name}, which both have."
-                    errors = _error(case, left, right, side.values), _error(case, left, turned, side.beside)
-                    yield Kind("untied_weight", message, max(errors))
+            for name, shared in _in_place(case, own, left, right, side.beside):
+                message = f"The {side.name} one multiplies {first} by a parameter of its own, {second}"
+                message = f"{message}, the {side.other} one by {name}, which both have."
+                errors = _error(case, left, right, side.values), _error(case, left, shared, side.beside)
+                yield Kind("untied_weight", message, max(errors))
+
+
+def _in_place(case: Case, own: list[Array], left: Array, right: Array, wanted: Floats) -> Iterator[tuple[str, Array]]:
+    """Yields what both sides have, as it is or transposed, that gives a product in the place of its second factor."""
+    for name, value in _factors(case):
+        for turned in (value, value.swapaxes(-1, -2)):
+            is_other = turned.shape == right.shape and _is_product(case, left, turned, wanted)
+            if is_other and not _is_own(own, value):
+                yield name, turned
 
 
 def _own(case: Case) -> list[Array]:

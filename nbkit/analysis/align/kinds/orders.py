@@ -1,6 +1,7 @@
 """Tests kinds in which the right one has the elements of the left one in another order: axes, heads, repeated heads."""
 
 from collections.abc import Iterator
+from itertools import combinations
 
 import numpy as np
 import numpy.typing as npt
@@ -31,14 +32,12 @@ def _swapped(case: Case) -> Iterator[tuple[Array, str]]:
     if left.size != case.right.size:
         return
     wide = [axis for axis in range(left.ndim) if left.shape[axis] > 1]
-    for at, first in enumerate(wide):
-        for second in wide[at + 1 :]:
-            view = left.swapaxes(first, second)
-            how = f"axes {first} and {second} swapped"
-            if view.shape == shape:
-                yield view, f"The right one is the left one with its {how}."
-            elif case.is_same_shape:
-                yield view, f"The right one is the left one, read as if it had its {how}."
+    for first, second in combinations(wide, 2):
+        view, how = left.swapaxes(first, second), f"axes {first} and {second} swapped"
+        if view.shape == shape:
+            yield view, f"The right one is the left one with its {how}."
+        elif case.is_same_shape:
+            yield view, f"The right one is the left one, read as if it had its {how}."
     if not case.is_same_shape or left.ndim < 2 or left.shape[-2] < 2:
         return
     *lead, rows, last = shape

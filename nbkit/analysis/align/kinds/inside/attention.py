@@ -5,6 +5,7 @@ Only the first element of the batch and some of the queries are kept.
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import permutations
 
 import numpy as np
 import numpy.typing as npt
@@ -136,16 +137,13 @@ def _found(
     heads = list(heads_of(pool, shape[1], shape[3])) + (
         list(heads_of(pool, shape[1], shape[2])) if shape[2] != shape[3] else []
     )
-    for query in heads:
-        for key in heads:
-            if query is key or query.value.shape[2] != shape[2] or key.value.shape[2:] != (
-                shape[3], query.value.shape[3]
-            ):  # fmt: skip
-                continue
-            product = query.value[:, :, rows] @ key.value.swapaxes(-1, -2)
-            factor = _factor(product, scores, ~masked)
-            if factor is not None:
-                return Attention(rows, masked, factor * product, values, query, key, factor, heads)
+    for query, key in permutations(heads, 2):
+        if query.value.shape[2] != shape[2] or key.value.shape[2:] != (shape[3], query.value.shape[3]):
+            continue
+        product = query.value[:, :, rows] @ key.value.swapaxes(-1, -2)
+        factor = _factor(product, scores, ~masked)
+        if factor is not None:
+            return Attention(rows, masked, factor * product, values, query, key, factor, heads)
     return Attention(rows, masked, scores, values, None, None, 1.0, heads)
 
 

@@ -5,6 +5,7 @@ It is told by the values of some rows, not by the names of ops, and carries anot
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -100,9 +101,9 @@ def _sum(side: Rows, after: Tail, name: str, value: Floats) -> Iterator[Tail]:
         if other in (name, after.name) or beside.shape != value.shape:
             continue
         if norm(rest - beside) <= side.near * norm(after.value):
-            yield Tail(name, value, _after(after.carry, _added(beside)))
+            yield Tail(name, value, _after(after.carry, partial(np.add, beside)))
         elif norm(after.value - value * beside) <= side.near * norm(after.value):
-            yield Tail(name, value, _after(after.carry, _times(beside)))
+            yield Tail(name, value, _after(after.carry, partial(np.multiply, beside)))
 
 
 def _product(side: Rows, after: Tail, name: str, value: Floats) -> Iterator[Tail]:
@@ -124,14 +125,6 @@ def _is_product(side: Rows, value: Floats, matrix: Array, wanted: Floats) -> boo
     few = slice(None, None, max(wanted.shape[1] // COLUMNS, 1))
     rest = wanted[:, few] - value @ floats(matrix[:, few])
     return len(rest) > 1 and norm(rest - rest.mean(0)) <= side.near * norm(wanted[:, few])
-
-
-def _added(beside: Floats) -> Carry:
-    return lambda values: values + beside
-
-
-def _times(beside: Floats) -> Carry:
-    return lambda values: values * beside
 
 
 def _multiplied(matrix: Floats, bias: Floats) -> Carry:

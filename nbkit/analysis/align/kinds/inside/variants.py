@@ -6,7 +6,7 @@ from itertools import chain
 
 import numpy as np
 
-from nbkit.analysis.align.kinds.case import Case, Floats, norm, number_text
+from nbkit.analysis.align.kinds.case import Case, Floats, norm, number_text, shifts
 from nbkit.analysis.align.kinds.inside.attention import Attention, Bools, Named, attentions
 from nbkit.analysis.align.kinds.inside.fused import fused
 from nbkit.analysis.align.kinds.orders import block_keys, first_equal
@@ -48,10 +48,9 @@ def _other_masks(attention: Attention) -> Iterator[Variant]:
     scores, masked = attention.scores, attention.masked
     if not masked.any() or not _is_known_everywhere(attention):
         return
-    for step in range(1, MOST_SHIFT + 1):
-        for shift in (step, -step):
-            text = f"The mask of the {{there}} one is that of the {{here}} one, shifted by {shift} along the diagonal."
-            yield "mask_shifted", text, attention.result(scores, _shifted(masked, shift))
+    for shift in shifts(MOST_SHIFT):
+        text = f"The mask of the {{there}} one is that of the {{here}} one, shifted by {shift} along the diagonal."
+        yield "mask_shifted", text, attention.result(scores, _shifted(masked, shift))
     text = "The {there} one masks what the {here} one does not, and the reverse."
     yield "mask_inverted", text, attention.result(scores, ~masked)
     text = "The {there} one masks nothing of what the {here} one masks, as if it had no mask."

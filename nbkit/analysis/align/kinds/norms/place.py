@@ -1,6 +1,7 @@
 """Tests whether a norm stands elsewhere: before or after another op, or on one side alone."""
 
 from collections.abc import Iterator
+from itertools import combinations
 
 import numpy as np
 
@@ -79,16 +80,15 @@ def _formulas(case: Case) -> Iterator[Formula]:
         yield name, name, "", value
         for _, weights, normed in _norms(case, value):
             yield f"norm({name})", name, weights, normed
-    for at, (name, value) in enumerate(found):
-        for other, second in found[at + 1 :]:
-            bare = f"{name} + {other}"
-            yield bare, bare, "", value + second
-            for _, weights, normed in _norms(case, value + second):
-                yield f"norm({bare})", bare, weights, normed
-            for _, weights, normed in _norms(case, value):
-                yield f"norm({name}) + {other}", bare, weights, normed + second
-            for _, weights, normed in _norms(case, second):
-                yield f"{name} + norm({other})", bare, weights, value + normed
+    for (name, value), (other, second) in combinations(found, 2):
+        bare = f"{name} + {other}"
+        yield bare, bare, "", value + second
+        for _, weights, normed in _norms(case, value + second):
+            yield f"norm({bare})", bare, weights, normed
+        for _, weights, normed in _norms(case, value):
+            yield f"norm({name}) + {other}", bare, weights, normed + second
+        for _, weights, normed in _norms(case, second):
+            yield f"{name} + norm({other})", bare, weights, value + normed
 
 
 def _terms(case: Case) -> list[tuple[str, Floats]]:

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from nbkit.analysis.align.kinds.case import Case, Floats, floats, norm
+from nbkit.analysis.align.kinds.case import Case, Floats, floats, norm, shifts
 from nbkit.analysis.align.kinds.orders import keys
 from nbkit.analysis.align.kinds.registry import Kinds, kind_test
 from nbkit.analysis.align.kinds.rotary.base import step_frequencies
@@ -47,19 +47,14 @@ def _rows(case: Case) -> Kinds:
         if rows < 4:
             continue
         left, right = keys(case, axis)
-        for step in range(1, min(MOST_SHIFT, rows // 2) + 1):
-            for shift in (step, -step):
-                ours, theirs = _overlap(rows, shift)
-                change = norm(right[theirs] - left[theirs])
-                if (
-                    not change
-                    or norm(right[theirs] - left[ours]) > case.limit * change
-                    or _is_wrapped(left, right, shift)
-                ):
-                    continue
-                first, second = (np.moveaxis(one, axis, 0) for one in (case.left, case.right))
-                message = _message(shift, f"The rows along axis {axis}")
-                yield case.fits(NAME, message, first[ours], second[theirs], first[theirs])
+        for shift in shifts(min(MOST_SHIFT, rows // 2)):
+            ours, theirs = _overlap(rows, shift)
+            change = norm(right[theirs] - left[theirs])
+            if not change or norm(right[theirs] - left[ours]) > case.limit * change or _is_wrapped(left, right, shift):
+                continue
+            first, second = (np.moveaxis(one, axis, 0) for one in (case.left, case.right))
+            message = _message(shift, f"The rows along axis {axis}")
+            yield case.fits(NAME, message, first[ours], second[theirs], first[theirs])
 
 
 def _overlap(rows: int, shift: int) -> tuple[slice, slice]:
@@ -78,11 +73,10 @@ def _turned(case: Case) -> Kinds:
         if steps is None or len(steps) < 2:
             continue
         inverse = step_frequencies(turn.steps)
-        for step in range(1, MOST_SHIFT + 1):
-            for shift in (step, -step):
-                candidate = turned(turn.x, turn.steps * np.exp(1j * shift * inverse), turn.layout, turn.axis)
-                text = f"The positions by which {turn.name} is turned are those of the left one plus {shift}."
-                yield case.fits(NAME, text, candidate, turn.right, turn.left)
+        for shift in shifts(MOST_SHIFT):
+            candidate = turned(turn.x, turn.steps * np.exp(1j * shift * inverse), turn.layout, turn.axis)
+            text = f"The positions by which {turn.name} is turned are those of the left one plus {shift}."
+            yield case.fits(NAME, text, candidate, turn.right, turn.left)
 
 
 def _added(case: Case) -> Kinds:
