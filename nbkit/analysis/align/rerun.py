@@ -1,6 +1,6 @@
 """Compares what the ops of a pair read, and runs the right ones again with values that a kind puts in their place."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import numpy as np
 
@@ -49,6 +49,17 @@ def computing(side: Side, number: int) -> int:
     while side.is_passing[number] and side.results[number].kind == "op":
         number = side.results[number].sources[0]
     return number
+
+
+def made_of(side: Side, number: int, goes_on: Callable[[int], bool] = lambda _: True) -> list[int]:
+    """Returns a result and all that it is made of, in call order; what is behind others only where one `goes_on`."""
+    found, waiting = {number}, [number]
+    while waiting:
+        one = waiting.pop()
+        new = [source for source in side.results[one].sources if source not in found] if goes_on(one) else []
+        found.update(new)
+        waiting += new
+    return sorted(found)
 
 
 def other_operands(alignment: Alignment, first: int, second: int) -> list[tuple[int, int]] | None:

@@ -1,7 +1,7 @@
 """Case prepares a region for the tests of kinds: values in float64, what rounding may do, and samples of elements."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, TypeVar
 
@@ -238,8 +238,7 @@ class Case:
             if same is None:
                 found.append(Known(piece.result.name, piece.result.kind, piece.value, is_right=True))
             else:
-                one = found[same]
-                found[same] = Known(one.name, one.kind, one.value, one.is_left, is_right=True)
+                found[same] = replace(found[same], is_right=True)
         names = {one.name for one in found}
         near = [Known(name, "op", value) for name, value in self.region.agreed.items() if name not in names]
         near = [one for one in near if self.is_weight or one.value.size > 1][:NEAREST]

@@ -10,7 +10,7 @@ from nbkit.analysis.align.kinds.case import Case
 from nbkit.analysis.align.kinds.rotary.positions import position_shifted
 from nbkit.analysis.align.matches import Match
 from nbkit.analysis.align.region import Array, Kind, Region
-from nbkit.analysis.align.rerun import computing, explained, left_over, other_operands
+from nbkit.analysis.align.rerun import computing, explained, left_over, made_of, other_operands
 from nbkit.analysis.align.side import Side
 
 NAME = "other_indices"
@@ -127,10 +127,5 @@ def _listed(row: Array) -> str:
 
 def _inputs(side: Side, number: int) -> str:
     """Returns the names of the inputs that a result is made of."""
-    waiting, seen = [number], {number}
-    while waiting:
-        new = [source for source in side.results[waiting.pop()].sources if source not in seen]
-        seen.update(new)
-        waiting += new
-    names = [side.results[one].name for one in sorted(seen) if side.results[one].kind == "input"]
+    names = [side.results[one].name for one in made_of(side, number) if side.results[one].kind == "input"]
     return ", ".join(names[:MOST_NAMES]) + (", ..." if len(names) > MOST_NAMES else "") or "no input"

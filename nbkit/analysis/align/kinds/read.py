@@ -19,7 +19,7 @@ from nbkit.analysis.align.kinds.orders import permuted_heads, repeated_heads, tr
 from nbkit.analysis.align.matches import Match
 from nbkit.analysis.align.region import Array, Kind, Piece, Region
 from nbkit.analysis.align.relations import relative_error
-from nbkit.analysis.align.rerun import computing, explained
+from nbkit.analysis.align.rerun import computing, explained, made_of
 from nbkit.analysis.align.side import Side
 from nbkit.ops.kinds import SQUARES
 
@@ -226,14 +226,8 @@ def _heads_inside(case: Case) -> Kind | None:
 
 def _summed(side: Side, number: int) -> tuple[Piece, ...]:
     """Returns what a result is the sum of, the sums between, and the result."""
-    found, waiting = {number}, [number]
-    while waiting:
-        one = waiting.pop()
-        if side.does[one] in SUMS or side.is_passing[one]:
-            new = [source for source in side.results[one].sources if source not in found]
-            found.update(new)
-            waiting += new
-    return tuple(Piece(side.results[one], side.execution.value(one)) for one in sorted(found))
+    found = made_of(side, number, lambda one: side.does[one] in SUMS or side.is_passing[one])
+    return tuple(Piece(side.results[one], side.execution.value(one)) for one in found)
 
 
 def _near(alignment: Alignment, operand: Operand) -> dict[str, Array]:

@@ -3,7 +3,7 @@
 from nbkit.analysis.align.align import Alignment
 from nbkit.analysis.align.events import Event
 from nbkit.analysis.align.region import Kind
-from nbkit.analysis.align.rerun import computing
+from nbkit.analysis.align.rerun import computing, made_of
 from nbkit.analysis.align.side import Side
 
 NORMS = ("layer_norm", "rms_norm")
@@ -45,15 +45,8 @@ def _is_sum_with(side: Side, number: int, addends: set[int]) -> bool:
 
 def _weights_between(side: Side, number: int, start: set[int]) -> set[int]:
     """Returns the parameters that are read on the way from some results to another one."""
-    found, waiting, seen = set[int](), [number], set(start)
-    while waiting:
-        one = waiting.pop()
-        if one in seen or one < min(start):
-            continue
-        seen.add(one)
-        found |= {source for source in side.results[one].sources if side.results[source].kind == "parameter"}
-        waiting += side.results[one].sources
-    return found
+    found = made_of(side, number, lambda one: one not in start and one >= min(start))
+    return {one for one in found if side.results[one].kind == "parameter"}
 
 
 def _reads_one(side: Side, number: int, weights: set[int]) -> bool:

@@ -1,6 +1,6 @@
 """Tests whether one side rounds what an op reads to a coarser dtype and back, where the other side does not."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from math import prod
 from typing import NamedTuple
 
@@ -55,7 +55,7 @@ def _casts(side: Side, end: int, known: Mapping[int, Match]) -> Iterator[Cast]:
         backs = (
             back
             for back in region
-            if back not in known and side.eps[back] <= side.eps[source] and _leads_to(side, back, number)
+            if back not in known and side.eps[back] <= side.eps[source] and _first(side, back, (number,)) is not None
         )
         back = next((back for back in backs if _elements(side, back) == _elements(side, number)), None)
         if back is not None:
@@ -66,20 +66,13 @@ def _elements(side: Side, number: int) -> int:
     return prod(side.results[number].shape)
 
 
-def _first(side: Side, number: int, known: Mapping[int, Match]) -> int | None:
-    """Returns the result with a partner that a result shows as it is; null where something is computed before."""
+def _first(side: Side, number: int, known: Container[int]) -> int | None:
+    """Returns which of the known results a result shows as it is; null where something is computed before."""
     while number not in known:
         if not side.is_passing[number] or side.does[number] == "permute":
             return None
         number = side.results[number].sources[0]
     return number
-
-
-def _leads_to(side: Side, number: int, cast: int) -> bool:
-    """Returns whether a result is a cast's, or shows it as it is."""
-    while number > cast and side.is_passing[number] and side.does[number] != "permute":
-        number = side.results[number].sources[0]
-    return number == cast
 
 
 def _right_value(alignment: Alignment, cast: Cast, is_right: bool) -> tuple[int, Array]:
