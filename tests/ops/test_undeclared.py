@@ -7,6 +7,7 @@ import pytest
 import torch
 import torchgen
 import yaml
+from torch import nn
 
 from nbkit.ops import undeclared
 from nbkit.ops.rounding import THRESHOLDS
@@ -64,7 +65,9 @@ def test_a_decomposition_for_the_backward_pass_requires_no_gradient(function, op
     assert len(made) > 1
 
 
-@pytest.mark.parametrize("function", [torch.abs, torch.relu, torch.nn.functional.hardtanh, torch.nn.PReLU()], ids=str)
+@pytest.mark.parametrize(
+    "function", [nn.ReLU(), nn.Hardtanh(), nn.PReLU(), torch.abs], ids=["relu", "hardtanh", "prelu", "abs"]
+)
 def test_a_gradient_that_asks_for_the_side_of_a_border_is_a_threshold(function):
     x = torch.tensor([1.0, -1.0], requires_grad=True)
     trace = record(lambda: function(x).sum().backward())
