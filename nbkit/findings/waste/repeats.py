@@ -43,7 +43,7 @@ def repeated_work(step: RecordedStep) -> list[Finding]:
         by_line[sources[repeat.row]].append(repeat)
     for repeats in by_line.values():
         groups[frozenset(modules[row] for repeat in repeats for row in repeat[:2])] += repeats
-    written = step.flow.is_output & step.in_module[step.flow.op_ids]
+    written = step.dataflow.is_output & step.in_module[step.dataflow.op_ids]
     least = LEAST_SHARE * max(int(step.sizes[written].sum()), 1)
     return [
         _finding(step, names, repeats)
@@ -75,8 +75,8 @@ def _repeats(step: RecordedStep) -> Iterator[Repeat]:
     ops, in_module, parent = step.ops, step.in_module.tolist(), step.parent
     names, arguments, modules, steps = (ops[name].tolist() for name in ("op", "arguments", "module", "step"))
     is_op, numel, sizes = step.is_op.tolist(), step.tensors["numel"].to_numpy(), step.sizes
-    numbering, of_step = _Numbering(step.flow), 0
-    for call in step.flow.calls():
+    numbering, of_step = _Numbering(step.dataflow), 0
+    for call in step.dataflow.calls():
         row = call.op_id
         if not is_op[row]:
             continue

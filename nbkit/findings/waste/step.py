@@ -20,7 +20,7 @@ class RecordedStep(TimedStep):
     modes: Mapping[tuple[str, str, int], bool]
 
     @cached_property
-    def flow(self) -> Step:
+    def dataflow(self) -> Step:
         """Returns which op made, wrote and read what; op_ids are rows of ops."""
         return Step(self.ops, self.tensors)
 
@@ -46,8 +46,8 @@ class RecordedStep(TimedStep):
     @cached_property
     def held_names(self) -> Mapping[int, str]:
         """Returns the name of the parameter in each storage that holds one."""
-        rows = np.flatnonzero(self.is_parameter & (self.flow.memory >= 0))
-        return dict(zip(self.flow.memory[rows].tolist(), self.tensors["name"].iloc[rows].tolist(), strict=True))
+        rows = np.flatnonzero(self.is_parameter & (self.dataflow.memory >= 0))
+        return dict(zip(self.dataflow.memory[rows].tolist(), self.tensors["name"].iloc[rows].tolist(), strict=True))
 
     @cached_property
     def in_module(self) -> Flags:
@@ -58,15 +58,15 @@ class RecordedStep(TimedStep):
         """Returns the row of one tensor of each of these ops, by op; -1 of other ops, and of those that have none."""
         chosen = np.zeros(len(self.ops), dtype=bool)
         chosen[ops] = True
-        at = np.flatnonzero(chosen[self.flow.op_ids] & (self.flow.is_output == (role == "output")))
+        at = np.flatnonzero(chosen[self.dataflow.op_ids] & (self.dataflow.is_output == (role == "output")))
         at = at[self.tensors["position"].to_numpy()[at] == position]
         result = np.full(len(self.ops), -1, dtype=np.int64)
-        result[self.flow.op_ids[at]] = at
+        result[self.dataflow.op_ids[at]] = at
         return result
 
     def bytes_of(self, rows: Ints) -> int:
         """Returns the bytes of these tensors, those that share memory once."""
-        rows = rows[self.flow.memory[rows] >= 0]
+        rows = rows[self.dataflow.memory[rows] >= 0]
         if not len(rows):
             return 0
-        return int(pd.Series(self.sizes[rows]).groupby(self.flow.memory[rows]).max().sum())
+        return int(pd.Series(self.sizes[rows]).groupby(self.dataflow.memory[rows]).max().sum())

@@ -12,16 +12,16 @@ from nbkit.analysis.align.align import Alignment
 from nbkit.analysis.align.differing import SLICING
 from nbkit.analysis.align.events import Event
 from nbkit.analysis.align.kinds.case import number_text
-from nbkit.analysis.align.kinds.norms.recorded import EPSILONS
+from nbkit.analysis.align.kinds.norms.recorded import EPSILON_ARGUMENTS
 from nbkit.analysis.align.matches import Match
 from nbkit.analysis.align.region import Array, Kind
 from nbkit.analysis.align.rerun import explained, other_operands
 from nbkit.analysis.align.side import Side
 from nbkit.divergence.arguments import Pairs, in_words, other_arguments
-from nbkit.ops import kinds
+from nbkit.ops.kinds import ROOTS, SCALES
 
-SCALING = kinds.SCALES | {"matmul"}
-SCALES = ("alpha", "scale")
+SCALING = SCALES | {"matmul"}
+SCALE_ARGUMENTS = ("alpha", "scale")
 AXES = ("dim", "axis", "axes")
 # These change the shape of a result, where it lies, or how it is rounded.
 OF_FORM = ("keepdim", "copy", "implicit", "cudnn_enabled", "dtype", "layout", "memory_format")
@@ -85,11 +85,11 @@ def _argument(alignment: Alignment, first: int, second: int, types: tuple[type, 
     ends = f"{_text(values[0])} on the left, {_text(values[1])} on the right."
     if name == "other" and does == "add" and _is_before_root(left, first):
         return Kind("epsilon", f"The number that is added before the root is {ends}", 0.0)
-    if name in EPSILONS and does.endswith("norm"):
+    if name in EPSILON_ARGUMENTS and does.endswith("norm"):
         return Kind("epsilon", f"The norm has epsilon {ends}", 0.0)
     if name == "other" and does in SCALING:
         return Kind("scale", f"The number by which {ours.op} scales is {ends}", 0.0)
-    kind = "epsilon" if name in EPSILONS else "scale" if name in SCALES else "argument"
+    kind = "epsilon" if name in EPSILON_ARGUMENTS else "scale" if name in SCALE_ARGUMENTS else "argument"
     return Kind(kind, f"The argument {name} of {ours.op} is {ends}", 0.0)
 
 
@@ -119,7 +119,7 @@ def _text(value: Any) -> str:
 
 
 def _is_before_root(side: Side, number: int) -> bool:
-    return any(side.does[reader] in kinds.ROOTS for reader in side.execution.readers[number])
+    return any(side.does[reader] in ROOTS for reader in side.execution.readers[number])
 
 
 def _operand(alignment: Alignment, match: Match, first: int, second: int) -> Kind | None:

@@ -9,7 +9,7 @@ from nbkit.analysis.align.region import Piece
 from nbkit.ops.kinds import ROOTS, op_kind
 from nbkit.step.decode import arguments_of
 
-EPSILONS = ("eps", "epsilon", "variance_epsilon")
+EPSILON_ARGUMENTS = ("eps", "epsilon", "variance_epsilon")
 # What is added before a root, and where no root is seen.
 LARGEST, USUAL = 1.0, 1e-2
 
@@ -40,7 +40,7 @@ def _epsilon(piece: Piece, ops: tuple[Piece, ...], made: dict[int, Piece]) -> Ep
     if result.kind != "op" or result.op is None:
         return None
     arguments = arguments_of(result.arguments)
-    numbers = [arguments[name] for name in EPSILONS if isinstance(arguments.get(name), int | float)]
+    numbers = [arguments[name] for name in EPSILON_ARGUMENTS if isinstance(arguments.get(name), int | float)]
     if numbers:
         return Epsilon(float(numbers[0]))
     if op_kind(result.op) != "add" or (value := _added(piece, arguments.get("other"), made)) is None:
