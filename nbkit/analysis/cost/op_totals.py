@@ -74,12 +74,12 @@ def _parameters(costs: pd.DataFrame, modules: pd.DataFrame) -> Floats:
         parent = (model, module.rpartition(".")[0])
         if module and parent in own:
             own[parent] -= count
-    places = [*zip(*(costs[name].to_numpy(dtype=object) for name in ("model", "module")), strict=True)]
+    places = costs[["model", "module"]]
     is_still = (costs["read_bytes"] + costs["written_bytes"]).to_numpy() == 0
-    values = np.zeros(len(costs))
     # What moves data comes first, then in call order.
-    for row in np.argsort(is_still, kind="stable").tolist():
-        if (count := own.pop(places[row], None)) is not None:
-            # Modules that share a parameter have it once, in their parent alone.
-            values[row] = max(count, 0)
+    order = np.argsort(is_still, kind="stable")
+    first = order[~places.iloc[order].duplicated().to_numpy(bool)]
+    values = np.zeros(len(costs))
+    # Modules that share a parameter have it once, in their parent alone.
+    values[first] = [max(own.get(place, 0), 0) for place in places.iloc[first].itertuples(index=False, name=None)]
     return values
