@@ -9,7 +9,7 @@ from nbkit.findings.finding import PLACE, Rule, Severity, at_ops, findings_frame
 
 SEVERITIES: dict[str, tuple[Severity, ...]] = {
     **dict.fromkeys(("nan", "inf", "overflow"), ("error", "hint")),
-    **dict.fromkeys(("underflow", "saturated"), ("warning",)),
+    **dict.fromkeys(("underflow", "saturated", "wrapped"), ("warning",)),
     "input": ("error",),
 }
 CONDITIONS = {
@@ -21,6 +21,7 @@ CONDITIONS = {
     "underflow": "No element of a result keeps its precision: all are below the dtype's smallest normal number.",
     "saturated": "A cast gives numbers for such as its dtype does not hold: beyond the end of a float8 without Inf, "
     "finite ones beyond an integer's range.",
+    "wrapped": "Arithmetic of integers of 8 or 16 bits went beyond the end of their dtype, and on from its other end.",
     "input": "A tensor came in with NaN or Inf, or lies in memory that was never filled.",
 }
 RULES = {kind: Rule((kind,), of, ("opcheck",), CONDITIONS[kind]) for kind, of in SEVERITIES.items()}
@@ -40,6 +41,7 @@ ADVICE = {
     "overflow": "Compute this op in a wider dtype (float32 or bfloat16), or scale its inputs down.",
     "underflow": "Scale the values up before this op (a loss scale), or compute it in a wider dtype.",
     "saturated": "Scale the values into the range of the dtype before the cast, or clamp them if that is meant.",
+    "wrapped": "Compute in a wider dtype: x.to(torch.int32), or x.float(), before this op.",
     "input": "Look where this tensor was made: it was so before this step read it.",
 }
 # What a step of a GradScaler expects of its backward pass.

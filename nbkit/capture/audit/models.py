@@ -93,6 +93,7 @@ class AuditedModel:
         self.type = type(model).__name__
         self.before: dict[str, Tensor] = {}
         self.followed: dict[str, Followed] = {}
+        self.hooks: dict[str, list[int]] = {}  # numbers of hooks by module, at each step of an optimizer
         for held in held_tensors(model):
             if held.tied_with is None and id(held.tensor) not in known and not is_stand_in(held):
                 self._note_earlier(held, self.met(held))
@@ -118,6 +119,12 @@ class AuditedModel:
         model = self.model()
         return [] if model is None else list(held_tensors(model))
 
+    def count_hooks(self) -> None:
+        """Notes how many hooks each module has now."""
+        model = self.model()
+        for path, module in () if model is None else model.named_modules():
+            self.hooks.setdefault(path, []).append(hook_count(module))
+
     def of(self, name: str) -> Followed:
         """Returns what is known of a parameter, also of one that joined the model later."""
         return self.followed.setdefault(name, Followed())
@@ -135,6 +142,12 @@ def held_tensors(model: nn.Module) -> Iterator[Held]:
                 name = f"{path}.{key}" if path else key
                 yield Held(name, kind, path, module, tensor, first.get(id(tensor)))
                 first.setdefault(id(tensor), name)
+
+
+def hook_count(module: nn.Module) -> int:
+    """Returns how many hooks a module runs when it is called, and in its backward pass."""
+    kinds = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
+    return sum(len(getattr(module, kind)) for kind in kinds)
 
 
 def is_stand_in(held: Held) -> bool:

@@ -1,6 +1,7 @@
 """Watches parameters, gradients and optimizers while a step is recorded; adds `parameters` and `findings`."""
 
-from collections.abc import Iterator, Sequence
+import gc
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from itertools import combinations, count
 from typing import Any, NamedTuple
@@ -8,7 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 import torch
-from torch import Tensor, nn
+from torch import Tensor, distributed, nn
+from torch.nn.parallel import DistributedDataParallel
 
 from nbkit.capture.audit.activations import ActivationAudit
 from nbkit.capture.audit.averages import AverageAudit
@@ -17,6 +19,7 @@ from nbkit.capture.audit.models import AuditedModel, Held, unset_statistics
 from nbkit.capture.audit.passes import with_op_ids
 from nbkit.capture.audit.rows import parameters_frame
 from nbkit.capture.audit.steps import OptimizerAudit
+from nbkit.capture.audit.targets import TargetAudit
 from nbkit.capture.frames.tensor_columns import TensorColumns
 from nbkit.capture.frames.tensor_rows import tensor_ids
 from nbkit.capture.raw.recording import Recording
@@ -25,7 +28,7 @@ from nbkit.capture.replay.isolated import isolated, timed_isolated
 from nbkit.capture.step.module_calls import ModuleCalls
 from nbkit.findings.finding import line_texts, with_findings
 from nbkit.findings.training.accumulation import Met, accumulations
-from nbkit.findings.training.facts import Audit, Average, Copy, History
+from nbkit.findings.training.facts import Audit, Average, Copy, History, Hooks
 from nbkit.findings.training.rules import audit_findings
 from nbkit.trace.trace import Trace
 
@@ -49,6 +52,7 @@ class AuditObserver(Observer):
         self.recording, self.modules = recording, modules
         self.optimizers = OptimizerAudit(recording, self.audited, self.given_optimizers)
         self.activations = ActivationAudit(recording, modules.api)
+        self.targets = TargetAudit(recording, modules.api)
         self.written = AverageAudit(recording, modules.api, self.audited)
         return self._watching()
 
@@ -61,6 +65,7 @@ class AuditObserver(Observer):
         self.given = self.given_optimizers = ()  # the recording keeps no model alive
         self.optimizers.install()
         self.activations.install()
+        self.targets.install()
         self.written.install()
         try:
             yield
@@ -82,6 +87,7 @@ class AuditObserver(Observer):
     def frames(self, trace: Trace, ops: pd.DataFrame, op_ids: np.ndarray) -> tuple[Frames, Meta]:
         with isolated():
             self.met_activations = self.activations.activations(op_ids)
+            self.met_targets = self.targets.targets(op_ids)
             self.averages = self._averages(op_ids, ops)
             self.repeated_draws = self.optimizers.draws.ops(op_ids)
             self.passes = with_op_ids(self.optimizers.passes.noted, op_ids)
@@ -102,7 +108,9 @@ class AuditObserver(Observer):
                 for name, followed in model.followed.items()
                 if followed.updates
             }
-            parameters = parameters_frame(self.audited, labels, self._calls(), bool(self.optimizers.known), accumulated)
+            calls = self._calls()
+            parameters = parameters_frame(self.audited, labels, calls, bool(self.optimizers.known), accumulated)
+        pairs = [*zip(self.audited, labels, strict=True)]
         audit = Audit(
             parameters=parameters,
             ops=ops,
@@ -113,7 +121,7 @@ class AuditObserver(Observer):
             skips=self.optimizers.skips,
             accumulations=added,
             activations=self.met_activations,
-            inner=frozenset(label for model, label in zip(self.audited, labels, strict=True) if model.is_inner),
+            inner=frozenset(label for model, label in pairs if model.is_inner),
             steps=self.optimizers.steps,
             idle_steps=self.optimizers.idle_steps,
             has_steps=self.has_steps,
@@ -129,6 +137,9 @@ class AuditObserver(Observer):
             schedules=self.optimizers.schedules.schedules(),
             stale_casts=self._stale(labels),
             averages=self.averages,
+            targets=self.met_targets,
+            hooks=[Hooks(label, *one) for model, label in pairs for one in model.hooks.items()],
+            bypassed=frozenset(label for model, label in pairs if is_bypassed(model.model(), calls)),
             autocast_source=self.optimizers.stale.source,
         )
         meta = {**meta, "optimizer_steps": self.optimizers.steps, "skipped_steps": len(self.optimizers.skips)}
@@ -226,6 +237,18 @@ class AuditObserver(Observer):
     def forget(self) -> None:
         self.audited.clear()  # others hold the list
         vars(self).clear()
+
+
+def is_bypassed(model: nn.Module | None, calls: Mapping[int, int]) -> bool:
+    """Returns whether the model in a DistributedDataParallel of several ranks was called, and that never.
+
+    `model` is either of them; `calls` counts those of modules by id.
+    """
+    if model is None or not (distributed.is_available() and distributed.is_initialized()):
+        return False
+    wrappers = [one for one in gc.get_objects() if type(one) is DistributedDataParallel and model in (one, one.module)]
+    several = [one for one in wrappers if distributed.get_world_size(one.process_group) > 1]
+    return any(calls.get(id(one.module)) and not calls.get(id(one)) for one in several)
 
 
 class Candidate(NamedTuple):

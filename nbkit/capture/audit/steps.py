@@ -82,6 +82,8 @@ class OptimizerAudit:
 
     def _note(self, optimizer: Any, is_done: bool, has_closure: bool) -> None:
         """Notes what this step met: the gradients that it uses, and those of others that were not seen yet."""
+        for model in self.models:
+            model.count_hooks()
         self._know(optimizer)
         self.times[id(optimizer)] += 1
         groups = groups_of(optimizer)

@@ -20,11 +20,13 @@ from nbkit.capture.check.origins import (
     BadTensor,
     from_outside,
     given_nan,
+    may_wrap,
     origin_of,
     saturated_of,
     underflow_of,
     unwritten,
     visible_results,
+    wrapped_of,
 )
 from nbkit.capture.check.values import infinities, is_float, is_readable, largest, smallest_normal
 from nbkit.capture.raw.native_registry import NativeRegistry
@@ -107,12 +109,12 @@ class Checker:
 
         return run_between_looks
 
-    def describe(self, func: Any) -> tuple[str | None, bool, bool, bool, bool, list[int]]:
+    def describe(self, func: Any) -> tuple[str | None, bool, bool, bool, bool, bool, list[int]]:
         """Returns what the library needs to know of an op; the arguments it writes to by their number."""
         traits, arguments = traits_of(func), func._schema.arguments
         named = [number for number, arg in enumerate(arguments) if arg.name in traits.written_names and arg.kwarg_only]
         is_uninitialised = traits.packet in UNFILLED
-        flags = is_uninitialised, asks_before(traits), traits.is_random, traits.packet in CASTS
+        flags = is_uninitialised, asks_before(traits), traits.is_random, traits.packet in CASTS, may_wrap(traits)
         return traits.leave_out, *flags, [*traits.written, *named]
 
     def ask_about(self, func: Any, args: Any, kwargs: Any) -> bool:
@@ -209,6 +211,9 @@ class Checker:
         if traits.packet in CASTS and (found := saturated_of(traits, args, made[0], 0)) is not None:
             first_finding = self._add(found)
             self.checked += not is_readable(made[0])  # else below
+        elif may_wrap(traits) and (found := wrapped_of(traits, args, kwargs, made[0], 0)) is not None:
+            first_finding = self._add(found)
+            self.checked += 1
         for position, tensor in enumerate(made):
             if not is_readable(tensor):
                 if is_float(tensor) and tensor.numel():

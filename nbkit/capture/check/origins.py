@@ -16,10 +16,13 @@ from nbkit.capture.replay.copies import all_tensors, mapped_call
 from nbkit.capture.replay.op_traits import OpTraits, bound, traits_of
 from nbkit.capture.replay.reference import NoKernelError, Reference
 from nbkit.findings.bad_values import GIVEN
-from nbkit.ops.families import CASTS, FILLS
+from nbkit.ops.families import ARITHMETIC, CASTS, FILLS, family
 from nbkit.ops.names import base_of
 from nbkit.schema.message import Message, element
 
+# Wider ones wrap on purpose: hashes, keys.
+NARROW_INTEGERS = (torch.uint8, torch.int8, torch.int16)
+WRAPPING = ARITHMETIC | family("neg abs pow square addcmul")
 # Of what came in: a parameter was so before, other tensors may be made within the step, out of sight.
 NOBODY = ", and no recorded op made it so"
 
@@ -216,6 +219,36 @@ def saturated_of(traits: OpTraits, args: Any, tensor: Tensor, position: int) -> 
     how_many = _how_many(int(lost.sum()), values, f"beyond {_name(tensor)}", first)
     message = Message(*how_many, ": ", element(was), " became ", element(is_now), f" ({ends})")
     return BadTensor("saturated", "output", position, tensor, message)
+
+
+def may_wrap(traits: OpTraits) -> bool:
+    """Returns whether an op computes integers, and may give one that its dtype does not hold."""
+    return traits.packet in WRAPPING and not traits.is_writing
+
+
+def wrapped_of(traits: OpTraits, args: Any, kwargs: Any, tensor: Tensor, position: int) -> BadTensor | None:
+    """Returns that integers of 8 or 16 bits went beyond the end of their dtype, and on from its other end."""
+    if tensor.dtype not in NARROW_INTEGERS or tensor.layout is not torch.strided or tensor.is_meta:
+        return None
+    wide_args, wide_kwargs = mapped_call(args, kwargs, _widened, {})
+    wide = traits.func(*wide_args, **wide_kwargs)
+    lost = wide != tensor
+    if not lost.any():
+        return None
+    first, ends_at = first_true(lost), torch.iinfo(tensor.dtype)
+    was, is_now = (number_text(each[tuple(first)].item()) for each in (wide, tensor))
+    how_many = _how_many(int(lost.sum()), tensor, f"beyond {_name(tensor)}", first)
+    message = Message(
+        *how_many, ": ", element(was), " became ", element(is_now), f" (it holds {ends_at.min} to {ends_at.max})"
+    )
+    return BadTensor("wrapped", "output", position, tensor, message)
+
+
+def _widened(value: Any) -> Any:
+    """Returns a narrow integer tensor, or its dtype, as int64."""
+    if isinstance(value, Tensor):
+        return value.to(torch.int64) if value.dtype in NARROW_INTEGERS else value
+    return torch.int64 if value in NARROW_INTEGERS else value
 
 
 def given_nan(traits: OpTraits, args: Any, kwargs: Any, tensor: Tensor, position: int) -> BadTensor | None:

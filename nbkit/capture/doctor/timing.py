@@ -14,6 +14,7 @@ from nbkit.capture.profiler.kineto import KinetoOptions, event_overhead_us
 from nbkit.capture.profiler.kineto_recording import KinetoRecording
 from nbkit.capture.raw.recording import Recording
 from nbkit.capture.recorder.observer import Frames, Meta, Observer
+from nbkit.capture.settings import slow_settings
 from nbkit.capture.step.module_calls import ModuleCalls
 from nbkit.capture.subnormals import subnormal_state
 from nbkit.findings.finding import with_findings
@@ -68,7 +69,10 @@ class TimeObserver(Observer):
         wall_us = min(self.run.wall_us, meta["wall_us"] - self._own_us())
         time_us = wall_us - rows_us - len(timed) * event_overhead_us(self.options)
         step = {"time_us": max(time_us, 0.0), "runs": 0, **memory_of(frames), **flops_of(frames)}
-        self.findings = time_findings(self.run.frames, is_slowed=True, forwards=self.run.forwards, look=subnormal_state)
+        forwards, settings = self.run.forwards, slow_settings()
+        self.findings = time_findings(
+            self.run.frames, is_slowed=True, forwards=forwards, look=subnormal_state, settings=settings
+        )
         self.is_taken = not len(timed)
         return frames, {**meta, "step": step}
 

@@ -18,6 +18,7 @@ from nbkit.capture.profiler.kineto_recording import ELSEWHERE, TAKEN, KinetoReco
 from nbkit.capture.profiler.repeated_runs import repeat_frames
 from nbkit.capture.raw.running import TIMING, check_nesting, running
 from nbkit.capture.recorder.recorder import describe_error
+from nbkit.capture.settings import slow_settings
 from nbkit.capture.step.tracebacks import failed_at, without_our_frames
 from nbkit.capture.subnormals import subnormal_state
 from nbkit.errors import OptionError
@@ -210,7 +211,8 @@ class optime:  # noqa: N801  a context manager is named like the function it sta
             meta["unjudged"] = f"Not timed: {lost[0]}."
         if peaks := peaks_of_most(frames["ops"]):
             meta["measured_device"] = peaks
-        findings = time_findings(frames, self.measure, forwards=run.forwards, look=subnormal_state)
+        settings = slow_settings()
+        findings = time_findings(frames, self.measure, forwards=run.forwards, look=subnormal_state, settings=settings)
         self.trace._fill({**frames, "findings": findings}, meta)
 
 

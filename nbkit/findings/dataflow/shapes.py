@@ -1,10 +1,10 @@
 """Rules about shapes: sizes that change places, and elements that do not; one row that meets all of another batch."""
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator, Sequence
 
 from nbkit.findings.dataflow.flow import Flow, Op, Tensor
 from nbkit.findings.finding import Finding, rule
-from nbkit.ops.families import ARITHMETIC, DIVIDES, FUSED_ATTENTION, IDENTITIES, RESHAPES, family
+from nbkit.ops.families import ARITHMETIC, DIVIDES, FORMS, FUSED_ATTENTION, IDENTITIES, PARTS, RESHAPES, family
 
 SPLIT = (
     "Split the last size in its place, and swap then: x.view(b, t, heads, -1).transpose(1, 2); view and reshape keep "
@@ -38,6 +38,59 @@ def _scrambled(op: Op) -> Finding | None:
         "where a view and a transpose would swap the sizes"
     )
     return scrambled_view.finding(message, SPLIT, op.op_id, evidence={"before": before, "after": after})
+
+
+TURN = "Move the elements: x.transpose(1, 2), x.permute(...), or einops.rearrange; view and reshape keep their order."
+
+
+@rule("warning", rank=115)
+def swapped_sizes(flow: Flow) -> Iterator[Finding]:
+    """A view or reshape makes (b, d, t) of a result (b, t, d), or (b, t, heads * d) of (b, heads, t, d), without a
+    transpose; not where the sizes are swapped back before anything is computed, as to shift relative positions.
+    """
+    swaps = {op.op_id: op for op in flow.ops.values() if op.is_ahead and _swaps(op)}
+    # Of what nothing computed the shape may be wrong before, and right after.
+    swaps = {op_id: op for op_id, op in swaps.items() if flow.origin(op.inputs[0]) is not None}
+    pairs = ((op_id, _swap_before(flow, op, swaps)) for op_id, op in swaps.items())
+    undone = {each for op_id, before in pairs if before is not None for each in (op_id, before)}
+    for op in (op for op_id, op in swaps.items() if op_id not in undone):
+        before, after = op.inputs[0].shape, op.outputs[0].shape
+        message = (
+            f"{op.name} makes {[*after]} of {[*before]} without moving elements: what the sizes stood for is mixed, "
+            "where a transpose would swap them"
+        )
+        yield swapped_sizes.finding(message, TURN, op.op_id, evidence={"before": before, "after": after})
+
+
+def _swaps(op: Op) -> bool:
+    if op.name not in RESHAPES or not op.inputs or not op.outputs:
+        return False
+    before, after = op.inputs[0].shape, op.outputs[0].shape
+    return before[:1] == after[:1] and (_is_swap(before, after) or _merges_others(before, after))
+
+
+def _swap_before(flow: Flow, op: Op, swaps: Container[int]) -> int | None:
+    """Returns the swap of which this one takes nothing but a part, in another form; null if there is none."""
+    maker = flow.maker(op.inputs[0])
+    while maker is not None and maker.name in FORMS | PARTS and maker.inputs:
+        if maker.op_id in swaps:
+            return maker.op_id
+        maker = flow.maker(maker.inputs[0])
+    return None
+
+
+def _is_swap(before: Sequence[int], after: Sequence[int]) -> bool:
+    """Returns whether sizes that can be told apart change places; those of 1 do so without moving elements."""
+    moved = [size for size, other in zip(before, after, strict=False) if size != other]
+    is_same = len(before) >= 3 and sorted(before) == sorted(after)
+    return is_same and min(moved, default=1) > 1 and len({*before[1:]}) == len(before) - 1
+
+
+def _merges_others(before: Sequence[int], after: Sequence[int]) -> bool:
+    """Returns whether the first and the last of three sizes become one behind the second."""
+    if len(before) != 4 or len(after) != 3 or before[1] == before[2] or min(before[1:3]) == 1:
+        return False
+    return after[1] == before[2] and after[2] == before[1] * before[3]
 
 
 PAIRED = ARITHMETIC - DIVIDES

@@ -38,6 +38,7 @@ class TimedStep:
     look: Look | None = field(default=None, kw_only=True)
     is_slowed: bool = field(default=False, kw_only=True)
     forwards: Forwards = field(default_factory=dict, kw_only=True)
+    settings: Sequence[str] = field(default=(), kw_only=True)  # those of settings.py that are on
 
     @cached_property
     def whole_us(self) -> float:

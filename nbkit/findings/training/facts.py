@@ -87,6 +87,29 @@ class Schedule(NamedTuple):
     source: str | None
 
 
+class Targets(NamedTuple):
+    """Describes the targets of a loss of classes: how many, and how many of them are ignore_index.
+
+    `token` is the one that never counts wherever it stands, though it may be no padding: null if there is none;
+    `inside` counts where it stands between tokens that count. `is_reduced`: the loss is one number.
+    """
+
+    op_id: int
+    total: int
+    ignored: int
+    is_reduced: bool
+    token: int | None = None
+    inside: int = 0
+
+
+class Hooks(NamedTuple):
+    """Holds how many hooks a module had at each step of an optimizer."""
+
+    model: str
+    module: str
+    counts: Sequence[int]
+
+
 class Average(NamedTuple):
     """Describes an average of a parameter in half precision, with the op that updates it.
 
@@ -167,6 +190,9 @@ class Audit:
     stale_casts: Sequence[tuple[str, str]] = ()
     autocast_source: str | None = None
     averages: Sequence[Average] = ()
+    targets: Sequence[Targets] = ()
+    hooks: Sequence[Hooks] = ()
+    bypassed: frozenset[str] = frozenset()  # those that run past the DistributedDataParallel around them
 
     @cached_property
     def trained(self) -> pd.DataFrame:

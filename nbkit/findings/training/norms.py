@@ -1,4 +1,4 @@
-"""Judges batch norm: statistics that do not move or were never set, batches of one, layers in eval mode."""
+"""Judges batch norm: statistics that stand still, move though frozen or were never set, lone samples, eval mode."""
 
 from collections.abc import Iterator, Sequence
 
@@ -20,6 +20,7 @@ FROZEN = (
     "training mode with model.train()."
 )
 LONE = "Use larger batches, GroupNorm or InstanceNorm, or keep the batch norms of a trained model in eval mode."
+DRIFT = "Put frozen layers into eval mode, layer.eval(), after each model.train(): that turns training mode on again."
 UNSET = "Train the model, or load its buffers with its weights, before it is evaluated."
 
 
@@ -45,6 +46,25 @@ def static_statistics(audit: Audit) -> Iterator[Finding]:
             f"batch, but with a momentum of 0 {_verb(layers, 'its', 'their')} running statistics do not move"
         )
         yield _finding(audit, static_statistics, message, MOVING, of["op_id"].tolist(), layers)
+
+
+@rule("hint", rank=145)
+def moving_statistics(audit: Audit) -> Iterator[Finding]:
+    """Running statistics of batch norm layers move, whose weights are frozen, while other parameters are trained."""
+    rows = audit.parameters
+    drifts = rows["name"].str.endswith("running_mean") & (rows["changed_fraction"].fillna(0) > 0)
+    frozen = rows[rows["kind"] == "parameter"].groupby(["model", "module"])["requires_grad"].any()
+    for model, of in rows[drifts].groupby("model", sort=False) if len(audit.trainable) else ():
+        layers = [path for path in of["module"] if not frozen.get((model, path), True)]
+        ops = audit.ops[(audit.ops["model"] == model) & audit.ops["module"].isin(layers)]
+        calls = ops["op_id"][ops["op"].map(packet_of).isin(BATCH_NORMS) & (ops["phase"] != "backward")]
+        if layers and len(calls):
+            message = (
+                f"{_layers(layers)} of {model} {_verb(layers, 'is', 'are')} frozen (requires_grad=False) but in "
+                f"training mode: {_verb(layers, 'its', 'their')} running statistics move with each batch, and eval "
+                "mode gives other results than before"
+            )
+            yield _finding(audit, moving_statistics, message, DRIFT, calls.tolist(), layers)
 
 
 @rule("hint", rank=130)

@@ -8,7 +8,12 @@ import numpy as np
 import pandas as pd
 
 from nbkit.findings.time.step import Flags, Ints, TimedStep
+from nbkit.ops.families import DRAWS, DROPOUTS
+from nbkit.ops.names import packet_of
+from nbkit.step.numbering import Numbering
 from nbkit.step.step import Step
+
+DRAWING = DRAWS | DROPOUTS
 
 
 @dataclass(frozen=True)
@@ -23,6 +28,26 @@ class RecordedStep(TimedStep):
     def dataflow(self) -> Step:
         """Returns which op made, wrote and read what; op_ids are rows of ops."""
         return Step(self.ops, self.tensors)
+
+    @cached_property
+    def firsts(self) -> Ints:
+        """Returns the first op of its step that computed the same as each op, itself if none did; -1 of what is no op.
+
+        Values are the same where the same op made them of the same values with the same arguments, and nothing wrote
+        into their memory since. A draw, and what is not of aten, gives values of its own.
+        """
+        names, arguments, steps = (self.ops[name].tolist() for name in ("op", "arguments", "step"))
+        numbering, of_step, is_op = Numbering(self.dataflow), 0, self.is_op.tolist()
+        firsts = np.full(len(self.ops), -1, dtype=np.int64)
+        for call in self.dataflow.calls():
+            row = call.op_id
+            if is_op[row]:
+                if steps[row] != of_step:
+                    numbering.forget()
+                    of_step = steps[row]
+                is_unique = not names[row].startswith("aten.") or packet_of(names[row]) in DRAWING
+                firsts[row] = numbering.note(call, row if is_unique else (names[row], str(arguments[row])))
+        return firsts
 
     @cached_property
     def dtypes(self) -> np.ndarray:

@@ -73,3 +73,26 @@ def test_right_norms_are_not_named(case):
 
 def test_evaluation_is_right():
     assert found(*evaluated()) == []
+
+
+def frozen_part(*, is_eval):
+    part = net()
+    part.requires_grad_(False)
+    model = nn.Sequential(part, nn.Linear(8, 8))
+    if is_eval:
+        part.eval()
+    return model
+
+
+def test_statistics_of_frozen_layers_that_move_are_a_hint():
+    [finding] = [one for one in found(frozen_part(is_eval=False)) if one.rule == "moving_statistics"]
+    assert finding.severity == "hint" and json.loads(finding.evidence)["modules"] == ["0.1", "0.4"]
+    assert finding.message == (
+        "2 batch norm layers (0.1, 0.4) of Sequential are frozen (requires_grad=False) but in training mode: their "
+        "running statistics move with each batch, and eval mode gives other results than before"
+    )
+
+
+def test_frozen_layers_in_eval_mode_and_trained_ones_are_right():
+    assert not [one for one in found(frozen_part(is_eval=True)) if one.rule == "moving_statistics"]
+    assert not [one for one in found(net()) if one.rule == "moving_statistics"]

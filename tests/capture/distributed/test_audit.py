@@ -8,7 +8,7 @@ import nbkit
 from nbkit.capture.audit.measures import measured_gradient
 from nbkit.capture.raw.shards import local_shard
 from tests.capture.distributed.ranks import on_two_ranks
-from tests.capture.distributed.steps import fully_sharded, sharded
+from tests.capture.distributed.steps import fully_sharded, replicated, sharded
 
 BUILDS = {"dtensor": sharded, "fsdp2": fully_sharded}
 
@@ -90,3 +90,22 @@ def zeros_in_one_part():
     ]
     found = [measured_gradient(gradient) for gradient in made]
     return [None if one is None else one.state for one in found]
+
+
+def past_the_wrapper():
+    """Returns what opaudit finds of a step of DistributedDataParallel, and of one that calls its module instead."""
+    step, model = replicated()
+    with nbkit.opaudit() as right:
+        step()
+        with torch.no_grad():
+            model.module(torch.randn(4, 8))
+    with nbkit.opaudit() as wrong:
+        model.module(torch.randn(4, 8)).sum().backward()
+    return [trace.findings["rule"].tolist() for trace in (right, wrong)]
+
+
+@pytest.mark.full  # two processes
+def test_a_model_that_is_trained_past_its_wrapper_is_a_warning(tmp_path):
+    for right, wrong in on_two_ranks(past_the_wrapper, tmp_path):
+        assert "bypassed_wrapper" not in right
+        assert "bypassed_wrapper" in wrong

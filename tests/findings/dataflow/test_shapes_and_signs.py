@@ -12,6 +12,7 @@ from tests.support.fakes import make_ops
 
 X, Y = torch.randn(16, 4), torch.arange(16) % 4
 NET = nn.Linear(4, 4)
+BATCH, HEADS = torch.randn(3, 6, 4), torch.randn(3, 2, 5, 4)
 
 
 class Heads(nn.Module):
@@ -85,6 +86,8 @@ WRONG = {
     "a view into heads": (attended(lambda x: x.reshape(2, 4, 6, 2)), "scrambled_view", "warning"),
     "a cache by cat": (grown(40, lambda x: torch.cat((x, x[:1]))), "growing_cat", "hint"),
     "one text": (paired(lambda self, ids: self.words(ids).mean(1), ONE_TEXT), "lone_row", "hint"),
+    "a view for a transpose": (lambda: NET(BATCH).view(3, 4, 6).sum().backward(), "swapped_sizes", "warning"),
+    "heads merged by a view": (lambda: (NET(HEADS) * 2).reshape(3, 5, 8).sum(), "swapped_sizes", "warning"),
     "an island": (autocast(nn.Linear(4, 4), Island(4, 4), nn.Linear(4, 4)), "outside_autocast", "hint"),
 }
 RIGHT = {
@@ -100,6 +103,11 @@ RIGHT = {
     "positions of a buffer": paired(lambda self, ids: self.words(self.ids).mean(1), TEXTS),
     "positions that are counted": paired(lambda self, ids: self.words(torch.arange(6)[None]).mean(1), TEXTS),
     "a parameter": paired(lambda self, ids: self.start, TEXTS),
+    "a transpose": lambda: NET(BATCH).transpose(1, 2).reshape(3, 4, 6).sum().backward(),
+    "data in another shape": lambda: NET(BATCH.view(3, 4, 6).transpose(1, 2)).sum().backward(),
+    "heads transposed and merged": lambda: (NET(HEADS) * 2).transpose(1, 2).reshape(3, 5, 8).sum(),
+    "a size of 1": lambda: (NET(BATCH[:, :1]) * 2).reshape(3, 4, 1).sum(),
+    "relative positions, shifted": lambda: NET(BATCH).view(3, 4, 6)[:, 1:].reshape(3, 6, 3).sum().backward(),
     "autocast": autocast(nn.Linear(4, 4), nn.Linear(4, 4)),
     "no autocast": lambda: nn.Sequential(nn.Linear(4, 4), nn.Linear(4, 4))(X).sum().backward(),
     "casts by hand": lambda: BY_HAND(X).sum().backward(),

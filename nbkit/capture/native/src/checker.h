@@ -20,7 +20,7 @@ namespace nbkit {
 // What is the same at every call of an op; from Checker.describe() in Python.
 struct CheckTraits {
   py::object leave_out;  // why its results are not looked at; None if they are
-  bool is_uninitialised, asks_before, is_random, is_cast;
+  bool is_uninitialised, asks_before, is_random, is_cast, may_wrap;
   std::vector<size_t> written;  // arguments it writes to
 };
 
@@ -72,10 +72,10 @@ class Checker {
     static auto& known = *new std::unordered_map<PyObject*, CheckTraits>();
     auto found = known.find(function.ptr());
     if (found == known.end()) {
-      auto [leave_out, is_uninitialised, asks_before, is_random, is_cast, written] =
-          describe_(function).cast<std::tuple<py::object, bool, bool, bool, bool, std::vector<size_t>>>();
-      found = known.emplace(function.ptr(), CheckTraits{leave_out, is_uninitialised, asks_before, is_random, is_cast, written})
-                  .first;
+      auto [leave_out, is_uninitialised, asks_before, is_random, is_cast, may_wrap, written] =
+          describe_(function).cast<std::tuple<py::object, bool, bool, bool, bool, bool, std::vector<size_t>>>();
+      CheckTraits traits{leave_out, is_uninitialised, asks_before, is_random, is_cast, may_wrap, written};
+      found = known.emplace(function.ptr(), std::move(traits)).first;
     }
     return found->second;
   }
@@ -111,6 +111,8 @@ class Checker {
       // A number that an integer does not hold leaves neither NaN nor Inf.
       call.is_usual &= !call.traits.is_cast || results.size() != 1 || !results[0].isTensor() ||
                        !at::isIntegralType(results[0].toTensor().scalar_type(), false) || !has_numbers(call.arguments);
+      call.is_usual &= !call.traits.may_wrap || results.size() != 1 || !results[0].isTensor() ||
+                       !is_narrow(results[0].toTensor());
     }
     spent_.emplace_back(call.ran, now_ns());
     if (!call.traits.leave_out.is_none()) {
@@ -178,6 +180,11 @@ class Checker {
       each_tensor(argument, [&](const at::Tensor& tensor) { found |= is_readable(tensor); });
     }
     return found;
+  }
+
+  static bool is_narrow(const at::Tensor& tensor) {
+    const at::ScalarType type = tensor.scalar_type();
+    return type == at::kByte || type == at::kChar || type == at::kShort;
   }
 
   // Whether all of the storage is: what was written to a part of it is finite.

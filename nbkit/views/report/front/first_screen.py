@@ -30,6 +30,7 @@ KINDS = {
     "inf": "Inf begins in {}",
     "underflow": "values underflow in {}",
     "saturated": "values do not fit in {}",
+    "wrapped": "integers wrap in {}",
     "input": "NaN or Inf comes in at {}",
 }
 

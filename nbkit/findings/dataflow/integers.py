@@ -1,0 +1,56 @@
+"""Finds integers that stand for true and false, and are inverted as numbers."""
+
+from collections.abc import Iterator
+
+from nbkit.findings.dataflow.flow import Flow, Op
+from nbkit.findings.finding import Finding, rule
+from nbkit.ops.families import CASTS, FORMS, GATHERS, MASKED_FILLS, MULTIPLIES, family
+
+INVERTS = family("bitwise_not")
+LOGICAL = family("logical_not logical_and logical_or logical_xor")
+# Where the condition stands among the tensors.
+CONDITION = {"where": 0, "masked_fill": 1, "masked_fill_": 1}
+ADVICE = "Invert truth, not bits: x == 0, x.logical_not(), or ~x.bool()."
+
+
+@rule("warning", rank=150)
+def inverted_integer(flow: Flow) -> Iterator[Finding]:
+    """`~` of integers becomes a mask or a factor: ~0 is -1 and ~1 is -2, and both are true."""
+    for op in flow.named(*INVERTS):
+        dtype = op.outputs[0].dtype if op.outputs else "bool"
+        use = None if dtype == "bool" or not op.is_ahead else _as_truth(flow, op)
+        if use is not None:
+            zero, one = ("255", "254") if dtype == "uint8" else ("-1", "-2")
+            message = (
+                f"`~` inverts the bits of {dtype} numbers, and {use.name} takes them as true and false, or as a "
+                f"factor: ~0 is {zero} and ~1 is {one}, so that both are true"
+            )
+            yield inverted_integer.finding(message, ADVICE, op.op_id, evidence={"use_op_id": use.op_id})
+
+
+def _as_truth(flow: Flow, op: Op) -> Op | None:
+    """Returns the first op that takes what an op gave, in whatever form, for true and false, or for a factor."""
+    pending, seen = [op], {op.op_id}
+    while pending:
+        made = pending.pop()
+        for reader in flow.readers(made):
+            if reader.op_id in seen or not reader.is_ahead or not reader.outputs:
+                continue
+            seen.add(reader.op_id)
+            place, dtype = reader.place_of(made.outputs[0].tensor_id), reader.outputs[0].dtype
+            if _takes_truth(reader, place, dtype, made.outputs[0].dtype):
+                return reader
+            if reader.name in FORMS:
+                pending.append(reader)
+    return None
+
+
+def _takes_truth(reader: Op, place: int, dtype: str, given: str) -> bool:
+    is_float = "float" in dtype
+    if reader.name in CASTS:
+        return dtype == "bool" or is_float
+    if reader.name in MASKED_FILLS:
+        return place == CONDITION.get(reader.name, -1)
+    is_zero_test = reader.name in ("eq", "ne") and reader.arguments.get("other") == 0
+    is_index = reader.name in GATHERS and given == "uint8" and place > 0
+    return is_zero_test or is_index or reader.name in LOGICAL or (reader.name in MULTIPLIES and is_float)
