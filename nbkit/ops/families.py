@@ -89,6 +89,8 @@ CONSTANTS = frozenset(
 RANGES = frozenset("arange range linspace logspace eye".split())
 # Another value in the place of some elements, by a mask.
 MASKED_FILLS = family("masked_fill where masked_scatter")
+# Where the mask stands among their tensors.
+MASK_AT: Mapping[str, int] = {"where": 0, "where_": 0} | dict.fromkeys(MASKED_FILLS - family("where"), 1)
 # They write to places that indices say, or add there.
 INDEX_PUTS = family("index_copy index_fill scatter index_put _index_put_impl put _unsafe_index_put")
 INDEX_ADDS = family("index_add index_reduce scatter_add scatter_reduce")
@@ -150,6 +152,8 @@ MULTIPLIES = family("mul")
 DIVIDES = family("div")
 ARITHMETIC = ADDS | SUBTRACTS | MULTIPLIES | DIVIDES
 POWERS = family("pow square")
+# Of integers they may give one that the dtype does not hold.
+WRAPPING = family("ARITHMETIC POWERS neg abs addcmul")
 ROOTS = family("sqrt rsqrt")
 CLAMPS = family("clamp clamp_min clamp_max")
 EXTREMES = frozenset("minimum maximum fmin fmax".split())
@@ -160,7 +164,9 @@ UNTAGGED_ELEMENTWISE = family(
     "_log_softmax_backward_data"
 )
 COMPARISONS = family("eq ne lt le gt ge")
-LOGIC = family("logical_not logical_and logical_or logical_xor bitwise_not bitwise_and bitwise_or bitwise_xor")
+LOGICAL = family("logical_not logical_and logical_or logical_xor")
+COMPLEMENTS = family("bitwise_not")
+LOGIC = family("LOGICAL COMPLEMENTS bitwise_and bitwise_or bitwise_xor")
 RELUS = family("relu hardtanh")
 ACTIVATIONS = family("RELUS sigmoid tanh silu gelu elu leaky_relu hardsigmoid hardswish mish")
 # Formulas of losses are written with them, element by element.

@@ -27,8 +27,8 @@ from nbkit.capture.recorder.observer import Frames, Meta, Observer
 from nbkit.capture.replay.isolated import isolated, timed_isolated
 from nbkit.capture.step.module_calls import ModuleCalls
 from nbkit.findings.finding import line_texts, with_findings
-from nbkit.findings.training.accumulation import Met, accumulations
 from nbkit.findings.training.facts import Audit, Average, Copy, History, Hooks
+from nbkit.findings.training.over_steps.accumulation import Met, accumulations
 from nbkit.findings.training.rules import audit_findings
 from nbkit.trace.trace import Trace
 

@@ -16,13 +16,12 @@ from nbkit.capture.replay.copies import all_tensors, mapped_call
 from nbkit.capture.replay.op_traits import OpTraits, bound, traits_of
 from nbkit.capture.replay.reference import NoKernelError, Reference
 from nbkit.findings.bad_values import GIVEN
-from nbkit.ops.families import ARITHMETIC, CASTS, FILLS, family
+from nbkit.ops.families import CASTS, FILLS, WRAPPING
 from nbkit.ops.names import base_of
 from nbkit.schema.message import Message, element
 
 # Wider ones wrap on purpose: hashes, keys.
 NARROW_INTEGERS = (torch.uint8, torch.int8, torch.int16)
-WRAPPING = ARITHMETIC | family("neg abs pow square addcmul")
 # Of what came in: a parameter was so before, other tensors may be made within the step, out of sight.
 NOBODY = ", and no recorded op made it so"
 

@@ -26,7 +26,7 @@ from nbkit.findings.finding import wrong
 from nbkit.findings.steps.anomalies import FAILED, never_stepped, step_findings
 from nbkit.findings.steps.inputs import StepInput, unusual_inputs
 from nbkit.findings.steps.recordings import RecordedSteps, findings_of_steps
-from nbkit.findings.training.untrained import OF_STEPS
+from nbkit.findings.training.over_steps.untrained import OF_STEPS
 from nbkit.schema import FINDINGS, OPS, PARAMETERS, STEPS
 from nbkit.trace.trace import Trace
 

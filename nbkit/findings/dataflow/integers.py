@@ -4,19 +4,15 @@ from collections.abc import Iterator
 
 from nbkit.findings.dataflow.flow import Flow, Op
 from nbkit.findings.finding import Finding, rule
-from nbkit.ops.families import CASTS, FORMS, GATHERS, MASKED_FILLS, MULTIPLIES, family
+from nbkit.ops.families import CASTS, COMPLEMENTS, FORMS, GATHERS, LOGICAL, MASK_AT, MASKED_FILLS, MULTIPLIES
 
-INVERTS = family("bitwise_not")
-LOGICAL = family("logical_not logical_and logical_or logical_xor")
-# Where the condition stands among the tensors.
-CONDITION = {"where": 0, "masked_fill": 1, "masked_fill_": 1}
 ADVICE = "Invert truth, not bits: x == 0, x.logical_not(), or ~x.bool()."
 
 
 @rule("warning", rank=150)
 def inverted_integer(flow: Flow) -> Iterator[Finding]:
     """`~` of integers becomes a mask or a factor: ~0 is -1 and ~1 is -2, and both are true."""
-    for op in flow.named(*INVERTS):
+    for op in flow.named(*COMPLEMENTS):
         dtype = op.outputs[0].dtype if op.outputs else "bool"
         use = None if dtype == "bool" or not op.is_ahead else _as_truth(flow, op)
         if use is not None:
@@ -50,7 +46,7 @@ def _takes_truth(reader: Op, place: int, dtype: str, given: str) -> bool:
     if reader.name in CASTS:
         return dtype == "bool" or is_float
     if reader.name in MASKED_FILLS:
-        return place == CONDITION.get(reader.name, -1)
+        return place == MASK_AT.get(reader.name, -1)
     is_zero_test = reader.name in ("eq", "ne") and reader.arguments.get("other") == 0
     is_index = reader.name in GATHERS and given == "uint8" and place > 0
     return is_zero_test or is_index or reader.name in LOGICAL or (reader.name in MULTIPLIES and is_float)

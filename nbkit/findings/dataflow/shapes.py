@@ -1,6 +1,7 @@
 """Rules about shapes: sizes that change places, and elements that do not; one row that meets all of another batch."""
 
 from collections.abc import Container, Iterator, Sequence
+from itertools import combinations
 
 from nbkit.findings.dataflow.flow import Flow, Op, Tensor
 from nbkit.findings.finding import Finding, rule
@@ -55,6 +56,8 @@ def swapped_sizes(flow: Flow) -> Iterator[Finding]:
     undone = {each for op_id, before in pairs if before is not None for each in (op_id, before)}
     for op in (op for op_id, op in swaps.items() if op_id not in undone):
         before, after = op.inputs[0].shape, op.outputs[0].shape
+        if _may_be_split(before, after):
+            continue
         message = (
             f"{op.name} makes {[*after]} of {[*before]} without moving elements: what the sizes stood for is mixed, "
             "where a transpose would swap them"
@@ -80,10 +83,13 @@ def _swap_before(flow: Flow, op: Op, swaps: Container[int]) -> int | None:
 
 
 def _is_swap(before: Sequence[int], after: Sequence[int]) -> bool:
-    """Returns whether sizes that can be told apart change places; those of 1 do so without moving elements."""
+    return len(before) >= 3 and before != after and sorted(before) == sorted(after)
+
+
+def _may_be_split(before: Sequence[int], after: Sequence[int]) -> bool:
+    """Returns whether sizes change places by chance: (t, n, h * d) becomes (t, n * h, d) where a view splits heads."""
     moved = [size for size, other in zip(before, after, strict=False) if size != other]
-    is_same = len(before) >= 3 and sorted(before) == sorted(after)
-    return is_same and min(moved, default=1) > 1 and len({*before[1:]}) == len(before) - 1
+    return len(before) == len(after) and any(max(pair) % min(pair) == 0 for pair in combinations(moved, 2))
 
 
 def _merges_others(before: Sequence[int], after: Sequence[int]) -> bool:

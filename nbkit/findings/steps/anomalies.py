@@ -9,7 +9,7 @@ import pandas as pd
 from nbkit import units
 from nbkit.findings.finding import Finding, rule
 from nbkit.findings.training.names import some
-from nbkit.findings.training.untrained import no_step
+from nbkit.findings.training.over_steps.untrained import no_step
 from nbkit.findings.training.updates import skipped_step
 
 # So many steps before one tell what is usual.

@@ -7,10 +7,10 @@ import numpy as np
 import pandas as pd
 
 from nbkit.findings.finding import Finding, Severity, at_ops, counting, rule
-from nbkit.findings.training.cleared import reached_parameters
 from nbkit.findings.training.cuts import LEAVING, Cut, GradientFlow, find_cuts
 from nbkit.findings.training.facts import Audit, at_line, has_name
 from nbkit.findings.training.names import about, by_model, listed_names, plural, some
+from nbkit.findings.training.over_steps.cleared import reached_parameters
 
 # So many steps of the optimizer of a model without any gradient are worth a look.
 STEPS_OF_MODEL = 2

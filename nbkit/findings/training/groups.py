@@ -14,7 +14,7 @@ ADVICE = (
 )
 
 
-@rule("hint", rank=250)
+@rule("hint", rank=252)
 def decayed_norm(audit: Audit) -> Iterator[Finding]:
     """Norms or biases are decayed, where others of the model are kept from weight decay."""
     rows = audit.trainable

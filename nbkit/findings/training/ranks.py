@@ -11,7 +11,7 @@ ADVICE = (
 )
 
 
-@rule("warning", rank=300)
+@rule("warning", rank=302)
 def bypassed_wrapper(audit: Audit) -> Iterator[Finding]:
     """The model inside a DistributedDataParallel is called itself and trained: each rank has gradients of its own."""
     for model in sorted(audit.bypassed):

@@ -17,7 +17,7 @@ MEAN = (
 )
 
 
-@rule("hint", rank=260)
+@rule("hint", rank=262)
 def uncounted_token(audit: Audit) -> Iterator[Finding]:
     """The one token that a loss ignores stands inside of texts too, or ends each row: a model never learns to give it,
     as where the token that ends a text is the padding as well.
@@ -41,7 +41,7 @@ def uncounted_token(audit: Audit) -> Iterator[Finding]:
         yield at_ops(finding, audit.ops, op_ids, audit.texts)
 
 
-@rule("hint", rank=270)
+@rule("hint", rank=272)
 def ignored_in_mean(audit: Audit) -> Iterator[Finding]:
     """A loss of each element is 0 where the target is ignore_index, and a mean of them counts these."""
     losses = {audit.ops["parent_id"].iloc[op.op_id]: op for op in audit.flow.named(*CLASS_LOSSES)}

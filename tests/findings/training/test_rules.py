@@ -7,9 +7,9 @@ import torch
 import torch.nn.functional as F
 
 import nbkit
-from nbkit.findings.training.accumulation import Met, accumulations
 from nbkit.findings.training.facts import Audit, Skip
 from nbkit.findings.training.names import listed_names
+from nbkit.findings.training.over_steps.accumulation import Met, accumulations
 from nbkit.findings.training.rules import audit_findings
 from nbkit.schema import MODULES, OPS, TENSORS
 from tests.findings.training.audits import audit, op, parameters, tensor

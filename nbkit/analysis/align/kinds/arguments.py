@@ -18,6 +18,7 @@ from nbkit.analysis.align.region import Array, Kind
 from nbkit.analysis.align.rerun import explained, other_operands
 from nbkit.analysis.align.side import Side
 from nbkit.divergence.arguments import Pairs, in_words, other_arguments
+from nbkit.ops.families import CONVOLUTIONS
 from nbkit.ops.kinds import ROOTS, SCALES
 
 SCALING = SCALES | {"matmul"}
@@ -75,7 +76,7 @@ def _argument(alignment: Alignment, first: int, second: int, types: tuple[type, 
     """Returns the kind of the one argument in which two calls of an op differ, if its values are of some types."""
     left, right = alignment.left, alignment.right
     ours, others, does = left.results[first], differing_arguments(left, right, first, second), left.does[first]
-    if does in SLICING and len(others) > 1:
+    if (does in SLICING or does in CONVOLUTIONS) and len(others) > 1:
         return Kind("argument", f"Of {ours.op} {in_words(others)}.", 0.0)
     if len(others) != 1:
         return None
