@@ -16,7 +16,7 @@ from nbkit.numerics.precision import Array
 from nbkit.trace.calls.layout import HEAD, IN_TRACE, Record, encode
 from nbkit.trace.calls.reading import PLACE_COLUMNS, CallFolder
 from nbkit.trace.calls.writing import CallWriter
-from nbkit.trace.captured_values import MOST_GAPS, CapturedCall, CapturedResult, CapturedTensor, contiguous
+from nbkit.trace.captured_values import CapturedCall, CapturedResult, CapturedTensor, contiguous, extent
 
 NO_LIMIT = 2**63
 # What results are widened to: nbkit/capture/diff/pair.py.
@@ -55,28 +55,49 @@ def read_captured(folder: Path) -> dict[int, CapturedCall]:
     return calls
 
 
-def _record(call: CapturedCall, number: int, writer: CallWriter) -> Record:
+def runnable(call: CapturedCall, put: Callable[[Array], str]) -> Record:
+    """Returns the part of a record that runs a call again; `put` names the contents of its storages."""
     storages, tensors = list[Record](), list[Record]()
     for place, tensor in enumerate(call.tensors):
-        data, stride = _laid_out(tensor)
+        data = _laid_out(tensor)
         storage: Record = {"bytes": len(data)}
         if len(data):
-            storage["before"] = writer.put(data)
+            storage["before"] = put(data)
         if tensor.device != "cpu":
             storage["device"] = tensor.device
         storages.append(storage)
         entry: Record = {"dtype": tensor.dtype, "shape": list(tensor.shape), "storage": place}
-        tensors.append(entry if stride == contiguous(tensor.shape) else entry | {"stride": list(stride)})
-    compared = {
+        is_contiguous = tensor.stride == contiguous(tensor.shape)
+        tensors.append(entry if is_contiguous else entry | {"stride": list(tensor.stride)})
+    return {"storages": storages, "tensors": tensors, "args": call.args, "kwargs": dict(call.kwargs)}
+
+
+def _laid_out(tensor: CapturedTensor) -> Array:
+    """Returns a tensor's memory, with its strides."""
+    data, count = np.frombuffer(tensor.data, np.uint8), prod(tensor.shape)
+    if not count:
+        return data
+    memory = np.zeros(extent(tensor.shape, tensor.stride), f"V{len(data) // count}")
+    _strided(memory, tensor.shape, tensor.stride)[...] = data.view(memory.dtype).reshape(tensor.shape)
+    return memory.view(np.uint8)
+
+
+def _strided(memory: Array, shape: tuple[int, ...], stride: tuple[int, ...]) -> Array:
+    item = memory.itemsize
+    made: Array = np.lib.stride_tricks.as_strided(memory, shape, [step * item for step in stride])
+    return made
+
+
+def _record(call: CapturedCall, number: int, writer: CallWriter) -> Record:
+    record: Record = {"op": call.op, "number": number, **runnable(call, writer.put)}
+    record["compared"] = {
         "op_id": call.op_id,
         "device": call.device,
         "setup": list(call.setup),
         "note": call.note,
-        "strides": [list(tensor.stride) for tensor in call.tensors],
         "results": [_result(result, writer) for result in call.results],
     }
-    record = {"op": call.op, "number": number, "storages": storages, "tensors": tensors, "args": call.args}
-    return record | {"kwargs": dict(call.kwargs), "compared": compared}
+    return record
 
 
 def _result(result: CapturedResult, writer: CallWriter) -> Record:
@@ -88,46 +109,24 @@ def _array(values: Array, writer: CallWriter) -> list[str]:
     return [values.dtype.str, writer.put(np.frombuffer(values.tobytes(), np.uint8))]
 
 
-def _laid_out(tensor: CapturedTensor) -> tuple[Array, tuple[int, ...]]:
-    """Returns a tensor's memory as it was in the step, without large gaps, and its strides there."""
-    count, data = prod(tensor.shape), np.frombuffer(tensor.data, np.uint8)
-    span = _span(tensor.shape, tensor.stride)
-    if not count or span > MOST_GAPS * count:
-        return data, contiguous(tensor.shape)
-    item = len(data) // count
-    memory = np.zeros(span, f"V{item}")
-    _strided(memory, tensor.shape, tensor.stride)[...] = data.view(memory.dtype).reshape(tensor.shape)
-    return memory.view(np.uint8), tensor.stride
-
-
 def _call(record: Record, folder: CallFolder) -> CapturedCall:
-    compared = record["compared"]
-    tensors = [
-        CapturedTensor(
-            entry["dtype"],
-            tuple(entry["shape"]),
-            tuple(stride),
-            record["storages"][entry["storage"]].get("device", "cpu"),
-            _values(record, entry, folder),
-        )
-        for entry, stride in zip(record["tensors"], compared["strides"], strict=True)
-    ]
+    compared, tensors = record["compared"], [_tensor(entry, record, folder) for entry in record["tensors"]]
     return CapturedCall(
         compared["op_id"], record["op"], compared["device"], record["args"], record["kwargs"], tuple(tensors),
         tuple(_results(compared["results"], folder)), tuple(compared["setup"]), compared["note"],
     )  # fmt: skip
 
 
-def _values(record: Record, entry: Record, folder: CallFolder) -> bytes:
-    """Returns the values of a tensor one after the other, from the memory that it lies in."""
+def _tensor(entry: Record, record: Record, folder: CallFolder) -> CapturedTensor:
+    """Returns a tensor with its values one after the other, from the memory that it lies in."""
     storage, shape = record["storages"][entry["storage"]], tuple(entry["shape"])
-    if not prod(shape):
-        return b""
-    stride, memory = tuple(entry.get("stride", contiguous(shape))), folder.content(storage["before"])
-    span = _span(shape, stride)
-    if min(stride, default=0) < 0 or not span <= len(memory) or len(memory) % span:
-        raise ValueError(f"a tensor of {span} elements in {len(memory)} bytes")
-    return _strided(memory.view(f"V{len(memory) // span}"), shape, stride).tobytes()
+    stride, data = tuple(entry.get("stride", contiguous(shape))), b""
+    if prod(shape):
+        memory, count = folder.content(storage["before"]), extent(shape, stride)
+        if min(stride, default=0) < 0 or not count <= len(memory) or len(memory) % count:
+            raise ValueError(f"a tensor of {count} elements in {len(memory)} bytes")
+        data = _strided(memory.view(f"V{len(memory) // count}"), shape, stride).tobytes()
+    return CapturedTensor(entry["dtype"], shape, stride, storage.get("device", "cpu"), data)
 
 
 def _results(outlines: list[Record], folder: CallFolder) -> Iterator[CapturedResult]:
@@ -143,13 +142,3 @@ def read_array(outline: Any, content: Callable[[object], Array]) -> Array:
     if dtype not in WIDE:
         raise ValueError(f"{dtype!r} is no dtype of a result")
     return content(name).view(dtype)
-
-
-def _span(shape: tuple[int, ...], stride: tuple[int, ...]) -> int:
-    return 1 + sum((size - 1) * step for size, step in zip(shape, stride, strict=True))
-
-
-def _strided(memory: Array, shape: tuple[int, ...], stride: tuple[int, ...]) -> Array:
-    item = memory.itemsize
-    made: Array = np.lib.stride_tricks.as_strided(memory, shape, [step * item for step in stride])
-    return made

@@ -6,9 +6,6 @@ from typing import Any
 
 from nbkit.numerics.precision import Array
 
-# A tensor that lies in more memory than this many times its own size is kept without the gaps.
-MOST_GAPS = 4
-
 
 @dataclass(frozen=True)
 class CapturedTensor:
@@ -67,6 +64,11 @@ class CapturedCall:
     def result(self, role: str, position: int) -> CapturedResult | None:
         """Returns the result with this role and position in `diffs`; None if it was not kept."""
         return next((result for result in self.results if (result.role, result.position) == (role, position)), None)
+
+
+def extent(shape: Sequence[int], stride: Sequence[int]) -> int:
+    """Returns how many elements there are in memory from the first one of a tensor to its last; 0 of an empty one."""
+    return 0 if 0 in shape else 1 + sum((size - 1) * step for size, step in zip(shape, stride, strict=True))
 
 
 def contiguous(shape: Sequence[int]) -> tuple[int, ...]:

@@ -11,7 +11,6 @@ import torch
 from torch import Tensor
 from torch._ops import OpOverload
 
-from nbkit.capture.calls.encode import decoded, tensor_of
 from nbkit.capture.calls.parameters import Parameters, parameter_reader
 from nbkit.capture.calls.rebuilding import BuiltCall, refusing
 from nbkit.capture.calls.taking import needs_no_values
@@ -21,6 +20,7 @@ from nbkit.numerics.precision import Array
 from nbkit.trace.calls.layout import Record
 from nbkit.trace.calls.reading import CallFolder
 from nbkit.trace.captured_calls import captured_call
+from nbkit.trace.captured_folder import runnable
 from nbkit.trace.captured_values import CapturedCall, CapturedResult
 from nbkit.trace.checks import checked_count
 from nbkit.trace.storage import META
@@ -81,10 +81,22 @@ def call_of(trace: Trace | str | PathLike[str], op_id: int, *, parameters: Param
 
 def of_captured(call: CapturedCall) -> OpCall:
     """Returns the call that was kept in a trace; raises OptionError if its op is not known in this process."""
-    tensors = [tensor_of(captured) for captured in call.tensors]
-    kwargs = {name: decoded(value, tensors) for name, value in call.kwargs.items()}
-    results = tuple(_result(captured) for captured in call.results)
-    return OpCall(op_of(call.op), tuple(decoded(list(call.args), tensors)), kwargs, call.device, results)
+    op, built = op_of(call.op), built_from(call)
+    return OpCall(op, built.args, built.kwargs, call.device, tuple(map(_result, call.results)))
+
+
+def built_from(call: CapturedCall) -> BuiltCall:
+    """Returns the arguments of a call that was kept in a trace; its tensors come on the CPU."""
+    contents: list[Array] = []
+
+    def put(data: Array) -> str:
+        contents.append(data)
+        return str(len(contents) - 1)
+
+    record = runnable(call, put)
+    for storage in record["storages"]:
+        storage.pop("device", None)
+    return BuiltCall(record, lambda name: contents[int(str(name))])
 
 
 def _of_folder(folder: CallFolder, number: int) -> OpCall:

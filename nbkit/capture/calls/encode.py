@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, Protocol
 import torch
 from torch import Tensor
 
-from nbkit.trace.captured_values import MOST_GAPS, CapturedTensor
+from nbkit.trace.captured_values import CapturedTensor, contiguous, extent
 
 
 class Items(Protocol):
@@ -16,6 +16,8 @@ class Items(Protocol):
     def __getitem__(self, number: int, /) -> Any: ...
 
 
+# A tensor that lies in more memory than this many times its own size is laid out without the gaps.
+MOST_GAPS = 4
 # Dtypes that cannot be made again from a narrower copy.
 WIDE = (torch.float64, torch.complex128)
 
@@ -54,24 +56,10 @@ def captured_tensor(values: Tensor, form: Form) -> CapturedTensor:
     if form.dtype in WIDE and values.dtype is not form.dtype:
         raise NotCapturedError("its reference has narrower inputs than it has")
     own = values.detach().to("cpu", form.dtype).resolve_conj().resolve_neg().contiguous()
-    data = own.reshape(-1).view(torch.uint8).numpy().tobytes()
-    return CapturedTensor(_bare(form.dtype), tuple(own.shape), form.stride, str(form.device), data)
-
-
-def tensor_of(captured: CapturedTensor) -> Tensor:
-    """Returns the tensor on the CPU, laid out in memory as it was, but for large gaps."""
-    dtype = getattr(torch, captured.dtype)
-    if not captured.data:
-        return torch.empty(captured.shape, dtype=dtype)
-    values = torch.frombuffer(bytearray(captured.data), dtype=dtype).reshape(captured.shape)
-    span = 1 + sum((size - 1) * step for size, step in zip(captured.shape, captured.stride, strict=True))
-    if span > MOST_GAPS * values.numel():
-        return values
-    once = values[tuple(slice(0, 1) if step == 0 else slice(None) for step in captured.stride)]
-    try:
-        return torch.empty_strided(once.shape, captured.stride, dtype=dtype).copy_(once).expand(captured.shape)
-    except RuntimeError:  # elements that share their memory
-        return values
+    data, shape = own.reshape(-1).view(torch.uint8).numpy().tobytes(), tuple(own.shape)
+    has_gaps = extent(shape, form.stride) > MOST_GAPS * own.numel()
+    stride = contiguous(shape) if has_gaps or not data else form.stride
+    return CapturedTensor(_bare(form.dtype), shape, stride, str(form.device), data)
 
 
 def _refused(value: Any) -> Any:

@@ -8,8 +8,7 @@ from typing import Any
 
 import torch
 
-from nbkit.capture.calls.call_of import op_of
-from nbkit.capture.calls.encode import tensor_of
+from nbkit.capture.calls.call_of import built_from, op_of
 from nbkit.capture.calls.script_body import BODY
 from nbkit.capture.replay.op_traits import traits_of
 from nbkit.errors import NbkitError
@@ -93,10 +92,8 @@ def tensor(dtype, shape, stride, text):
 
 
 def _embedded(tensor: CapturedTensor) -> list[str]:
-    made = tensor_of(tensor)
     # Only what lies in memory otherwise than row by row needs to be laid out; expanded elements stay written out.
-    is_plain = made.stride() == contiguous(made.shape) or 0 in made.stride()
-    stride = None if is_plain else tuple(made.stride())
+    stride = None if tensor.stride == contiguous(tensor.shape) or 0 in tensor.stride else tensor.stride
     text = base64.b64encode(tensor.data).decode("ascii")
     lines = [text[start : start + LINE] for start in range(0, len(text), LINE)] or [""]
     quoted = [f'        "{line}"' for line in lines]
@@ -104,12 +101,12 @@ def _embedded(tensor: CapturedTensor) -> list[str]:
 
 
 def _written(call: CapturedCall, folder: Path) -> Path:
-    path = (folder / f"nbkit_op_{call.op_id}.pt").resolve()
+    path, built = (folder / f"nbkit_op_{call.op_id}.pt").resolve(), built_from(call)
     partial = path.with_suffix(".part")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         try:
-            torch.save([tensor_of(tensor) for tensor in call.tensors], partial)
+            torch.save([built.argument(number) for number in range(len(call.tensors))], partial)
             partial.replace(path)
         finally:
             partial.unlink(missing_ok=True)
