@@ -8,7 +8,8 @@ from torch import Tensor
 
 from nbkit.capture.calls.encode import Form, NotCapturedError, captured_tensor, encoded, form_of
 from nbkit.capture.replay.copies import mapped_call
-from nbkit.capture.replay.reference import CPU, Call
+from nbkit.capture.replay.devices import device_of
+from nbkit.capture.replay.reference import Call
 from nbkit.errors import OptionError
 from nbkit.numerics.metrics import Metrics
 from nbkit.numerics.noise_ratio import RIGHT
@@ -28,11 +29,9 @@ MOST_REASONS = 100
 class Origin:
     """Holds what copies of a call's inputs do not tell: its arguments with forms for tensors, its device's setup."""
 
-    def __init__(self, args: Any, kwargs: Any, tensors: list[Tensor]) -> None:
+    def __init__(self, args: Any, kwargs: Any) -> None:
         self.args, self.kwargs = mapped_call(args, kwargs, form_of, {})
-        # A number from the CPU may stand first among tensors of a device.
-        device = next((tensor.device for tensor in tensors if not tensor.is_cpu), None)
-        self.device = device or kwargs.get("device") or CPU
+        self.device = device_of(args, kwargs)
         watch = watch_of(self.device.type)
         self._watching = watch and watch()
         self.setup: tuple[str, ...] = ()
@@ -82,9 +81,9 @@ class CallCapturer:
         self._origins: dict[int, Origin] = {}  # by slot
         self._captured: Counter[bool] = Counter()
 
-    def origin(self, args: Any, kwargs: Any, tensors: list[Tensor]) -> Origin | None:
-        """Returns what must be known of a call with these tensors before it runs; None if nothing is kept."""
-        return Origin(args, kwargs, tensors) if self.keep else None
+    def origin(self, args: Any, kwargs: Any) -> Origin | None:
+        """Returns what must be known of a call before it runs; None if nothing is kept."""
+        return Origin(args, kwargs) if self.keep else None
 
     def wants(self, row: dict[str, Any]) -> bool:
         """Returns whether there is reason to keep a judged tensor."""

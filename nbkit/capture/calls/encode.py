@@ -16,6 +16,16 @@ class Items(Protocol):
     def __getitem__(self, number: int, /) -> Any: ...
 
 
+class Lookup:
+    """Stands for items that are made when they are asked for."""
+
+    def __init__(self, item: Callable[[Any], Any]) -> None:
+        self.item = item
+
+    def __getitem__(self, number: Any) -> Any:
+        return self.item(number)
+
+
 # A tensor that lies in more memory than this many times its own size is laid out without the gaps.
 MOST_GAPS = 4
 # Dtypes that cannot be made again from a narrower copy.
@@ -101,9 +111,7 @@ def decoded(value: Any, tensors: Items, others: Mapping[str, Items] = MappingPro
         return NAMED[kind][what]
     if kind == "complex":
         return complex(*what)
-    if kind == "device":
-        return torch.device(what)
-    return {"tensor": tensors, **others}[kind][what]
+    return {"tensor": tensors, "device": Lookup(torch.device), **others}[kind][what]
 
 
 def _bare(value: Any) -> str:

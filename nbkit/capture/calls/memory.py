@@ -13,6 +13,7 @@ from nbkit.capture.calls.encode import NotCapturedError
 from nbkit.capture.raw.tensor_registry import PLAIN
 from nbkit.numerics.precision import Array
 from nbkit.trace.calls.writing import CallWriter
+from nbkit.trace.captured_values import extent
 
 # Kernels may choose by the alignment of an address, up to a line of the cache.
 ALIGNMENT = 64
@@ -91,9 +92,8 @@ def span_of(tensor: Tensor) -> Span:
     if not tensor.numel():
         return 0, 0
     size, first = tensor.element_size(), int(tensor.storage_offset()) * tensor.element_size()
-    last = sum((int(count) - 1) * int(step) for count, step in zip(tensor.shape, tensor.stride(), strict=True))
     start = first - first % ALIGNMENT
-    return start, first + (last + 1) * size - start
+    return start, first + int(extent(tensor.shape, tensor.stride())) * size - start
 
 
 class KnownContents:

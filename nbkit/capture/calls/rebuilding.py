@@ -10,11 +10,11 @@ import torch
 from torch import Tensor
 
 from nbkit.capture.calls.collectives import process_group, reduction
-from nbkit.capture.calls.encode import NAMED, Items, decoded
+from nbkit.capture.calls.encode import NAMED, Items, Lookup, decoded
 from nbkit.errors import TraceError, first_line
 from nbkit.numerics.precision import Array
 from nbkit.trace.calls.layout import Record
-from nbkit.trace.captured_values import contiguous
+from nbkit.trace.captured_values import contiguous, extent
 
 Content = Callable[[object], Array]
 # What a record that is not as it was written raises where it is read.
@@ -41,11 +41,12 @@ class BuiltCall:
             generators = [self._generator(entry) for entry in record.get("generators", ())]
             lookup = Lookup(self.argument)
             others: dict[str, Items] = {
-                "generator": generators, "group": Lookup(process_group), "reduction": Lookup(reduction)
+                "generator": generators, "device": Lookup(self._place),
+                "group": Lookup(process_group), "reduction": Lookup(reduction),
             }  # fmt: skip
-            self.args = tuple(decoded(self._on_device(list(record["args"])), lookup, others))
-            kwargs = {str(name): self._on_device(value) for name, value in record.get("kwargs", {}).items()}
-            self.kwargs = {name: decoded(value, lookup, others) for name, value in kwargs.items()}
+            self.args = tuple(decoded(list(record["args"]), lookup, others))
+            kwargs = record.get("kwargs", {})
+            self.kwargs = {str(name): decoded(value, lookup, others) for name, value in kwargs.items()}
             # Of the generator that the call draws from where it was given none.
             drawn = record.get("generator")
             self.generator = None if drawn is None else self._generator(drawn)
@@ -96,14 +97,6 @@ class BuiltCall:
         is_cpu = str(text).partition(":")[0] == "cpu"
         return torch.device(text) if self.device is None or (is_cpu and not self.is_on_cpu) else self.device
 
-    def _on_device(self, value: Any) -> Any:
-        """Returns an argument as JSON data with the device that stands in."""
-        if isinstance(value, list):
-            return [self._on_device(item) for item in value]
-        if isinstance(value, dict) and "device" in value:
-            return {"device": str(self._place(value["device"]))}
-        return value
-
     def _tensor(self, entry: Record, storage_of: Callable[[int], Tensor]) -> Tensor:
         dtype, shape = NAMED["dtype"][entry["dtype"]], [_size(size) for size in entry["shape"]]
         if "zeros" in entry:
@@ -149,16 +142,6 @@ def refusing(what: str) -> Iterator[None]:
         raise TraceError(f"{what} ({type(error).__name__}: {first_line(error)})") from error
 
 
-class Lookup:
-    """Stands for a list whose items are made when they are asked for."""
-
-    def __init__(self, item: Callable[[Any], Any]) -> None:
-        self.item = item
-
-    def __getitem__(self, number: Any) -> Any:
-        return self.item(number)
-
-
 def _laid_out(storage: Tensor, dtype: torch.dtype, shape: list[int], stride: list[int], offset: int) -> Tensor:
     """Returns a tensor in bytes."""
     try:
@@ -172,10 +155,8 @@ def _laid_out(storage: Tensor, dtype: torch.dtype, shape: list[int], stride: lis
 def _check_inside(count: int, dtype: torch.dtype, shape: list[int], stride: list[int], offset: int) -> None:
     if len(stride) != len(shape):
         raise ValueError(f"{len(stride)} strides for {len(shape)} sizes")
-    if prod(shape):
-        last = offset + sum((size - 1) * step for size, step in zip(shape, stride, strict=True))
-        if (last + 1) * dtype.itemsize > count:
-            raise ValueError("a tensor that does not fit in its storage")
+    if prod(shape) and (offset + extent(shape, stride)) * dtype.itemsize > count:
+        raise ValueError("a tensor that does not fit in its storage")
 
 
 def _size(value: Any) -> int:

@@ -12,6 +12,7 @@ from nbkit.capture.calls.collectives import described
 from nbkit.capture.calls.encode import NotCapturedError, encoded
 from nbkit.capture.calls.memory import KnownContents, Memory, layout_parts, span_of, state_bytes, union
 from nbkit.capture.replay.copies import all_tensors, tensors_in
+from nbkit.capture.replay.devices import default_generator
 from nbkit.capture.replay.op_traits import OpTraits, written_tensors
 from nbkit.errors import first_line
 from nbkit.ops.families import OVERWRITING, QUIET_VIEWS, RESIZING, UNFILLED
@@ -196,7 +197,7 @@ class CallTaker:
             ]
         elif taken.traits.is_random:
             device = taken.arguments[1].get("device") or next((one.device for one in tensors), torch.device("cpu"))
-            generator = _default_generator(torch.device(device))
+            generator = default_generator(torch.device(device))
             taken.record["generator"] = {"device": str(generator.device), "state": self._state(taken, generator)}
 
     def _state(self, taken: Taken, generator: torch.Generator) -> str:
@@ -256,10 +257,3 @@ def _dense(tensors: list[Tensor]) -> Iterator[Tensor]:
             yield tensor
         else:
             yield from _dense(layout_parts(tensor))
-
-
-def _default_generator(device: torch.device) -> torch.Generator:
-    """Returns the generator that a device draws from; that of the CPU for a device without one."""
-    if device.type == "cuda":
-        return torch.cuda.default_generators[device.index or 0]
-    return torch.default_generator

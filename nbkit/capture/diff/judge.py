@@ -23,7 +23,6 @@ from nbkit.capture.diff.rechecks.each_element import is_well_determined, recheck
 from nbkit.capture.diff.rechecks.reduced import narrow, reduced, running
 from nbkit.capture.diff.rechecks.scalars import with_rounded_scalars
 from nbkit.capture.diff.rechecks.ties import ties
-from nbkit.capture.replay.copies import all_tensors
 from nbkit.capture.replay.op_traits import OpTraits
 from nbkit.capture.replay.reference import Call, Results
 from nbkit.errors import first_line
@@ -72,7 +71,7 @@ class Judge:
             numbers, piece_noise = measured or (None, None)
             if self._settle(row, call, numbers, precision, (index, results)):
                 return
-            call.origin = call.origin or self.capturer.origin(*arguments, all_tensors(*arguments))
+            call.origin = call.origin or self.capturer.origin(*arguments)
             if difference:
                 row |= difference
                 self.capturer.offer(row, call, Values(index, flat(actual), flat(expected), tuple(expected.shape)))

@@ -9,14 +9,14 @@ from torch import Tensor
 from nbkit.capture.diff.judge import Judge, could_not
 from nbkit.capture.diff.options import Scope
 from nbkit.capture.diff.pair import rounds_once
-from nbkit.capture.diff.random_ops import DrawHistory, check_random, is_drawing
+from nbkit.capture.diff.random_ops import DrawHistory, check_random
 from nbkit.capture.diff.random_repeats import generator_state
 from nbkit.capture.diff.result_dtypes import ResultDtypes
 from nbkit.capture.raw.recording import Recording
 from nbkit.capture.raw.tensor_registry import PLAIN
 from nbkit.capture.replay.below_mode import CallMode, has_no_values
 from nbkit.capture.replay.copies import all_tensors, tensors_in
-from nbkit.capture.replay.op_traits import OpTraits, written_tensors
+from nbkit.capture.replay.op_traits import OpTraits, draws, written_tensors
 from nbkit.capture.replay.overlap import overlap
 from nbkit.capture.replay.reference import Call, NoKernelError, Reference, Results
 from nbkit.capture.scope.call_scope import CallScope
@@ -89,7 +89,7 @@ class DiffMode(CallMode):
         call = self.reference.copy(traits, args, kwargs)
         if traits.is_writing or "device" in kwargs or not all(tensor.is_cpu for tensor in tensors):
             # Else asked for by the judge, once there is reason to keep the call: most are right.
-            call.origin = self.judge.capturer.origin(args, kwargs, tensors)
+            call.origin = self.judge.capturer.origin(args, kwargs)
         call.dtypes = {tensor.dtype for tensor in tensors}
         call.generator_state = generator_state(args, kwargs) if traits.is_random else None
         return call
@@ -108,7 +108,7 @@ class DiffMode(CallMode):
         slot = self.call
         if call.origin is not None:
             call.origin.has_run()
-        actual = Results(out, written_tensors(traits, *arguments), traits.values)
+        actual = Results.of(traits, out, *arguments)
         if not actual.all or self._has_no_values(actual.all):
             return
         call.dtype, call.rounds_once = actual.all[0].dtype, rounds_once(actual.all[0])
@@ -116,7 +116,7 @@ class DiffMode(CallMode):
         if len(call.dtypes) > 1 and call.reference.function is None:
             dtypes = self.result_dtypes.of(traits, *arguments)
             call.result_dtypes = dtypes if dtypes is not None and len(dtypes) == len(list(tensors_in(out))) else None
-        if traits.is_random and is_drawing(call):
+        if traits.is_random and draws(traits, call.args, call.kwargs):
             self.random_ops.generator_state = generator_state(*arguments)
             check_random(self.judge, slot, call, actual, self.random_ops)
             return

@@ -23,13 +23,12 @@ from nbkit.capture.diff.random_statistics import (
     scatter_off,
     shape_off,
 )
-from nbkit.capture.replay.op_traits import OpTraits, bound
+from nbkit.capture.replay.op_traits import bound
 from nbkit.capture.replay.reference import CPU, Call, Results
 from nbkit.ops.names import base_of
 
 # Shorter ones come twice by chance.
 FEWEST_OF_A_PERMUTATION = 16
-PROBABILITIES = ("dropout_p", "dropout")
 Check = Callable[[dict[str, Any], list[Tensor]], str | None]
 
 
@@ -40,17 +39,6 @@ class DrawHistory:
     skipped: Counter[str]
     repeats: Repeats = field(default_factory=Repeats)
     generator_state: bytes | None = None
-
-
-def is_drawing(call: Call) -> bool:
-    """Whether the call draws numbers: an attention op without dropout does not."""
-    return draws(call.traits, call.args, call.kwargs)
-
-
-def draws(traits: OpTraits, args: Any, kwargs: Any) -> bool:
-    """The same of a call that is not copied."""
-    arguments = bound(traits.func, args, kwargs)
-    return not any(arguments.get(name) in (0, 0.0) for name in PROBABILITIES)
 
 
 def check_random(judge: Judge, slot: int, call: Call, actual: Results, history: DrawHistory) -> None:

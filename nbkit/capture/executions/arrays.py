@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from nbkit.capture.raw.shards import local_shard
+from nbkit.trace.captured_values import extent
 
 Array = npt.NDArray[np.generic]
 # numpy has none of them; each value of theirs is one of float32.
@@ -33,8 +34,8 @@ class Geometry(NamedTuple):
         """Returns the first byte and the one behind the last."""
         if self.stride is None or 0 in self.shape:
             return 0, 0
-        last = self.offset + sum((size - 1) * step for size, step in zip(self.shape, self.stride, strict=True))
-        return self.offset * self.dtype.itemsize, (last + 1) * self.dtype.itemsize
+        end = self.offset + extent(self.shape, self.stride)
+        return self.offset * self.dtype.itemsize, end * self.dtype.itemsize
 
     def is_dense(self) -> bool:
         """Returns whether it has each byte of its span, each once."""

@@ -12,8 +12,8 @@ from torch import Tensor
 from torch._ops import OpOverload
 from torch.fx import Node
 
-from nbkit.capture.executions.arrays import Array, Geometry, array_of, blank, fill, tensor_of
-from nbkit.capture.replay.copies import tensors_in
+from nbkit.capture.executions.arrays import Array, Geometry, array_of, blank, fill, geometry_of, tensor_of
+from nbkit.capture.replay.copies import tensors_in, with_copies
 from nbkit.capture.replay.op_traits import OpTraits, bound, traits_of, written_tensors
 from nbkit.trace.executions.values import Values
 
@@ -149,7 +149,7 @@ class Calls:
             return [self._put_together(call, replaced, made)]
         args, kwargs = given(call.args), {name: given(value) for name, value in call.kwargs.items()}
         traits = traits_for(call.func)
-        args, kwargs = _on_copies(call, traits, args, kwargs)
+        args, kwargs = with_copies(written_by(traits, args, kwargs), args, kwargs, _laid_out_alike)
         out = list(tensors_in(call.func(*args, **kwargs)))
         out += [tensor for tensor in written_by(traits, args, kwargs) if all(tensor is not each for each in out)]
         return out
@@ -185,22 +185,8 @@ class Calls:
         return memory.as_strided(view.geometry.shape, view.geometry.stride or (), view.geometry.offset)
 
 
-def _on_copies(call: Call, traits: OpTraits, args: Any, kwargs: Any) -> tuple[Any, Any]:
-    """Returns arguments in which what the call writes to is a copy with the same geometry."""
-    if not traits.is_writing:
-        return args, kwargs
-
-    def copied(value: Any, held: Any) -> Any:
-        if isinstance(value, Tensor):
-            return tensor_of(value, held.geometry, held.device)
-        return [copied(*pair) for pair in zip(value, held, strict=True)] if isinstance(value, list) else value
-
-    args = [
-        copied(value, held) if place in traits.written else value
-        for place, (value, held) in enumerate(zip(args, call.args, strict=True))
-    ]
-    names = traits.written_names
-    return args, {name: copied(value, call.kwargs[name]) if name in names else value for name, value in kwargs.items()}
+def _laid_out_alike(tensor: Tensor) -> Tensor:
+    return tensor_of(tensor, geometry_of(tensor), tensor.device)
 
 
 def _copied(array: Array) -> Array:

@@ -25,7 +25,7 @@ from nbkit.capture.recorder.observer import Frames, Meta, Observer
 from nbkit.capture.recorder.op_forms import is_hidden
 from nbkit.capture.replay.copies import tensors_in
 from nbkit.capture.replay.isolated import isolated, timed_isolated
-from nbkit.capture.replay.op_traits import A_VIEW, OpTraits, bound
+from nbkit.capture.replay.op_traits import A_VIEW, OpTraits, bound, draws
 from nbkit.capture.step.module_calls import ModuleCalls
 from nbkit.capture.step.root_modules import Root
 from nbkit.ops.families import OVERWRITING, UNFILLED
@@ -246,8 +246,7 @@ def is_random(traits: OpTraits, args: Any, kwargs: Any) -> bool:
     """Returns whether what a call computes depends on random numbers; attention without dropout does not."""
     if not traits.is_random:
         return False
-    given = bound(traits.func, args, kwargs)
-    return given.get("dropout_p", 1.0) != 0.0 and given.get("train", True) is not False
+    return draws(traits, args, kwargs) and bound(traits.func, args, kwargs).get("train", True) is not False
 
 
 def _describer() -> Callable[[Any, Any, Any], str | None]:

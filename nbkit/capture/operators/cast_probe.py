@@ -18,7 +18,7 @@ from nbkit.capture.operators.rounding import BLOCK, lost, rounded
 from nbkit.capture.raw.conj_neg import as_bare
 from nbkit.capture.recorder.observer import Frames, Meta
 from nbkit.capture.replay.copies import mapped_call
-from nbkit.capture.replay.op_traits import A_VIEW, written_tensors
+from nbkit.capture.replay.op_traits import A_VIEW
 from nbkit.capture.replay.reference import CPU, Call, Reference, Results
 from nbkit.capture.scope.filters import CallFilters
 from nbkit.errors import first_line
@@ -100,16 +100,14 @@ class CastProbe(Interceptor):
     def _measure(self, call: Intercepted, prepared: tuple[Call, list[tuple[CastRow, Any, Any]]], out: Any) -> None:
         reference, runs = prepared
         traits = call.traits
-        actual = Results(out, written_tensors(traits, call.args, call.kwargs), traits.values)
+        actual = Results.of(traits, out, call.args, call.kwargs)
         expected = reference.results((call.args, call.kwargs))
         expected.turn(traits.packet, actual)
         inputs = [tensor for tensor in call.tensors() if tensor.dtype in self.dtypes]
         by_result: dict[int, list[CastRow]] = {}
         for row, args, kwargs in runs:
             try:
-                results = Results(
-                    as_bare(traits.func._op, args, kwargs), written_tensors(traits, args, kwargs), traits.values
-                )
+                results = Results.of(traits, as_bare(traits.func._op, args, kwargs), args, kwargs)
             except Exception as error:
                 row.message = f"it does not run in this dtype: {first_line(error)}"
                 self.rows.append(row)
@@ -183,22 +181,13 @@ class CastProbe(Interceptor):
 
     def frames(self, trace: Trace, ops: pd.DataFrame, op_ids: np.ndarray) -> tuple[Frames, Meta]:
         super().frames(trace, ops, op_ids)
-        ids = self.op_ids([row.seen for row in self.rows], op_ids)
-        frame = CASTS.frame(
-            {
-                "op_id": ids,
-                **{name: ops[name].array.take(ids) for name in ("op", "module", "phase", "source")},
-                **{
-                    name: [getattr(row, name) for row in self.rows] for name in ("role", "position", "dtype", "scaling")
-                },
-                **{name: [row.values.get(name) for row in self.rows] for name in OF_VALUES},
-                "message": [row.message for row in self.rows],
-            }
-        )
+        columns = {
+            **{name: [getattr(row, name) for row in self.rows] for name in (*OF_ROW, "message")},
+            **{name: [row.values.get(name) for row in self.rows] for name in OF_VALUES},
+        }
+        frame = self.frame(CASTS, [row.seen for row in self.rows], ops, op_ids, columns)
         notes = [f"Blocks are {BLOCK} elements of the last dim."] if set(self.dtypes.values()) & set(FLOAT8) else []
-        order = np.argsort(ids, kind="stable")
-        meta = {"cast_ops": self.probed, "notes": notes}
-        return {"casts": frame.take(order).reset_index(drop=True)}, meta
+        return {"casts": frame}, {"cast_ops": self.probed, "notes": notes}
 
     def forget(self) -> None:
         super().forget()

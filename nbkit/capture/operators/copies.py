@@ -12,6 +12,7 @@ from nbkit.capture.raw.tensor_registry import PLAIN
 from nbkit.capture.recorder.op_forms import loses_versions
 from nbkit.capture.replay.copies import all_tensors, mapped_call
 from nbkit.capture.replay.op_traits import OpTraits, written_tensors
+from nbkit.trace.captured_values import extent
 
 # Kernels may choose by the alignment of an address, up to a line of the cache.
 ALIGNMENT = 64
@@ -118,22 +119,11 @@ def moved(value: Tensor, device: torch.device, dtype: torch.dtype) -> Tensor:
     return torch.empty_strided(value.shape, value.stride(), dtype=dtype, device=device).copy_(value)
 
 
-def home_of(args: Any, kwargs: dict[str, Any]) -> torch.device:
-    """Returns the device that the results of a call are on."""
-    if kwargs.get("device") is not None:
-        return torch.device(kwargs["device"])
-    tensors = all_tensors(args, kwargs)
-    # A number from the CPU may stand first among tensors of a device.
-    of_device = next((tensor.device for tensor in tensors if not tensor.is_cpu), None)
-    return of_device or torch.device("cpu")
-
-
 def _region(value: Tensor) -> tuple[int, int]:
     """First element of the memory that holds a tensor, at an aligned address, and the number of elements."""
     offset = value.storage_offset()
     start = int(offset - offset % max(ALIGNMENT // value.element_size(), 1))
-    last = sum((size - 1) * step for size, step in zip(value.shape, value.stride(), strict=True))
-    return start, int(offset + last + 1 - start)
+    return start, int(offset + extent(value.shape, value.stride()) - start)
 
 
 def _shared_regions(traits: OpTraits, args: Any, kwargs: dict[str, Any]) -> dict[int, tuple[Any, int, int]]:

@@ -6,13 +6,13 @@ import torch
 from torch import Tensor
 from torch.autograd.grad_mode import _unsafe_preserve_version_counter as keeping_version
 
-from nbkit.capture.diff.random_ops import draws
 from nbkit.capture.diff.result_dtypes import ResultDtypes
-from nbkit.capture.operators.copies import AliasError, CallCopies, home_of, is_plain
+from nbkit.capture.operators.copies import AliasError, CallCopies, is_plain
 from nbkit.capture.operators.intercept import Intercepted
 from nbkit.capture.raw.conj_neg import as_bare
 from nbkit.capture.replay.copies import all_tensors
-from nbkit.capture.replay.op_traits import bound
+from nbkit.capture.replay.devices import home_of
+from nbkit.capture.replay.op_traits import bound, draws
 from nbkit.capture.replay.substitutes import SUBSTITUTES
 from nbkit.errors import first_line
 
@@ -79,7 +79,7 @@ class Elsewhere:
                 raise
             out = _in_results_of(call, formula(arguments))
         home = home_of(call.args, call.kwargs)
-        result = copies.results(out, home, lambda number, tensor: wanted(number, tensor))
+        result = copies.results(out, home, wanted)
         copies.write_back()
         return result
 

@@ -81,15 +81,7 @@ class Replacing(Interceptor):
 
     def frames(self, trace: Trace, ops: pd.DataFrame, op_ids: np.ndarray) -> tuple[Frames, Meta]:
         super().frames(trace, ops, op_ids)
-        ids = self.op_ids([seen for seen, *_ in self.rows], op_ids)
-        frame = REPLACED.frame(
-            {
-                "op_id": ids,
-                **{name: ops[name].array.take(ids) for name in ("op", "module", "phase", "source")},
-                "call": [number for _, number, *_ in self.rows],
-                "ran": [ran for *_, ran in self.rows],
-                "message": [message for _, _, message, _ in self.rows],
-            }
-        )
-        order = np.argsort(ids, kind="stable")
-        return {"replaced": frame.take(order).reset_index(drop=True)}, {"replaced_ops": len(frame)}
+        seen, calls, messages, ran = zip(*self.rows, strict=True) if self.rows else ((),) * 4
+        columns = {"call": calls, "ran": ran, "message": messages}
+        frame = self.frame(REPLACED, seen, ops, op_ids, columns)
+        return {"replaced": frame}, {"replaced_ops": len(frame)}

@@ -1,7 +1,7 @@
 """Intercepts chosen calls of a step below the recorder and lets a tool decide what runs in their place."""
 
 from abc import abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -22,6 +22,7 @@ from nbkit.capture.scope.filters import EVERY_PHASE, CallFilters, checked_calls,
 from nbkit.capture.scope.module_scope import ModuleScope
 from nbkit.capture.step.module_calls import ModuleCalls
 from nbkit.patterns import split_patterns
+from nbkit.schema import Table
 from nbkit.trace.trace import Trace
 
 
@@ -106,6 +107,16 @@ class Interceptor(Observer):
     def op_ids(self, seen: Sequence[int], op_ids: np.ndarray) -> np.ndarray:
         """Returns the op_id of each call by its `seen`, -1 for a call that is not in `ops`."""
         return self.mode.rows.op_ids(op_ids)[np.asarray(seen, dtype=np.int64)] if len(seen) else np.zeros(0, np.int64)
+
+    def frame(
+        self, table: Table, seen: Sequence[int], ops: pd.DataFrame, op_ids: np.ndarray, columns: Mapping[str, Any]
+    ) -> pd.DataFrame:
+        """Returns a frame with a row for each of these calls, by their `seen`, in the order of `ops`."""
+        ids = self.op_ids(seen, op_ids)
+        places = {name: ops[name].array.take(ids) for name in ("op", "module", "phase", "source")}
+        frame = table.frame({"op_id": ids, **places, **columns})
+        order = np.argsort(ids, kind="stable")
+        return frame.take(order[ids[order] >= 0]).reset_index(drop=True)
 
     def frames(self, trace: Trace, ops: pd.DataFrame, op_ids: np.ndarray) -> tuple[Frames, Meta]:
         for reason, count in (+self.mode.skipped).items():

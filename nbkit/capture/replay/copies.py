@@ -1,6 +1,6 @@
 """Arguments of a call for its reference: every tensor copied, dtypes and devices replaced, aliases kept."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from typing import Any
 
@@ -65,6 +65,11 @@ def mapped_call(args: Any, kwargs: Any, change: Callable[[Any], Any], memo: dict
         tuple([mapped(arg, change, memo) for arg in args]),
         {name: mapped(arg, change, memo) for name, arg in kwargs.items()} if kwargs else {},
     )
+
+
+def with_copies(written: Iterable[Tensor], args: Any, kwargs: Any, copy: Callable[[Tensor], Tensor]) -> tuple[Any, Any]:
+    """Arguments and keyword arguments with copies of what a call writes to; all others as they are."""
+    return mapped_call(args, kwargs, lambda value: value, {id(tensor): copy(tensor) for tensor in written})
 
 
 def narrowed_call(wide: tuple[Any, Any], original: tuple[Any, Any]) -> tuple[Any, Any]:

@@ -19,6 +19,7 @@ COLLECTIVES = frozenset({"c10d", "_c10d_functional", "c10d_functional", "symm_me
 BUFFERS = frozenset({"all_gather_copy_in"})
 A_VIEW = "views"  # why they are left out
 CHANGED_FORM = "ops that change a tensor's metadata only"
+PROBABILITIES = ("dropout_p", "dropout")
 VALUES = {**undeclared.VALUES, **substitutes.VALUES}
 MARKERS = frozenset({"prim", "profiler", "inductor", "debugprims"})
 
@@ -98,6 +99,12 @@ def bound(func: OpOverload, args: Any, kwargs: Any) -> dict[str, Any]:
     arguments = func._schema.arguments
     defaults = {argument.name: argument.default_value for argument in arguments if argument.has_default_value()}
     return {**defaults, **{argument.name: value for argument, value in zip(arguments, args, strict=False)}, **kwargs}
+
+
+def draws(traits: OpTraits, args: Any, kwargs: Any) -> bool:
+    """Whether a call of a random op draws numbers: an attention op without dropout does not."""
+    arguments = bound(traits.func, args, kwargs)
+    return not any(arguments.get(name) in (0, 0.0) for name in PROBABILITIES)
 
 
 def written_tensors(traits: OpTraits, args: Any, kwargs: Any) -> list[Tensor]:

@@ -4,6 +4,8 @@ from itertools import pairwise
 
 from torch import Tensor
 
+from nbkit.trace.captured_values import extent
+
 
 def overlap(tensors: list[Tensor]) -> bool:
     """Whether the memory of different tensors may overlap: that of two interleaved views, too, is said to."""
@@ -18,5 +20,4 @@ def overlap(tensors: list[Tensor]) -> bool:
 def _range(tensor: Tensor) -> tuple[int, int]:
     """First byte, and the one behind the last."""
     start = tensor.data_ptr()
-    last = sum((size - 1) * stride for size, stride in zip(tensor.shape, tensor.stride(), strict=True))
-    return start, start + (last + 1) * tensor.element_size()
+    return start, start + extent(tensor.shape, tensor.stride()) * tensor.element_size()

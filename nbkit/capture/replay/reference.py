@@ -10,7 +10,16 @@ from torch import Tensor
 from nbkit.capture.raw.conj_neg import as_bare
 from nbkit.capture.raw.tensor_registry import PLAIN
 from nbkit.capture.replay.chunked import Pieces, is_done_in_pieces
-from nbkit.capture.replay.copies import WIDER, all_tensors, cloned, copier, mapped_call, narrowed_call, tensors_in
+from nbkit.capture.replay.copies import (
+    WIDER,
+    all_tensors,
+    cloned,
+    copier,
+    mapped_call,
+    narrowed_call,
+    tensors_in,
+    with_copies,
+)
 from nbkit.capture.replay.devices import read_place
 from nbkit.capture.replay.op_traits import OpTraits, bound, written_tensors
 from nbkit.capture.replay.phases import turned
@@ -222,16 +231,15 @@ class Call:
         traits = self.traits
         if function is not None:  # it may write to anything
             args, kwargs = mapped_call(args, kwargs, cloned, {})
-        elif traits.written or traits.written_names:
-            memo: dict[int, Any] = {id(tensor): tensor.clone() for tensor in written_tensors(traits, args, kwargs)}
-            args, kwargs = mapped_call(args, kwargs, lambda value: value, memo)
+        elif traits.is_writing:
+            args, kwargs = with_copies(written_tensors(traits, args, kwargs), args, kwargs, Tensor.clone)
         if function is not None:
             out = function(traits.func, args, kwargs)
         elif self.has_substitute:
             out = SUBSTITUTES[traits.packet](bound(traits.func, args, kwargs))
         else:
             out = as_bare(traits.func._op, args, kwargs)
-        return Results(out, written_tensors(traits, args, kwargs), traits.values)
+        return Results.of(traits, out, args, kwargs)
 
 
 class Results:
@@ -242,6 +250,11 @@ class Results:
         self.written = written and [
             tensor for tensor in written if not any(tensor is output for output in self.outputs)
         ]
+
+    @classmethod
+    def of(cls, traits: OpTraits, out: Any, args: Any, kwargs: Any) -> "Results":
+        """Those of a call that has returned `out`."""
+        return cls(out, written_tensors(traits, args, kwargs), traits.values)
 
     def turn(self, packet: str, like: "Results") -> None:
         """Give vectors without direction, and what says nothing beside NaN, those of others they are compared with."""

@@ -9,10 +9,9 @@ from torch import Tensor
 from torch._ops import OpOverload
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from nbkit.capture.diff.random_ops import draws
 from nbkit.capture.raw.conj_neg import as_bare
 from nbkit.capture.replay.copies import WIDER, all_tensors, mapped_call, tensors_in
-from nbkit.capture.replay.op_traits import COLLECTIVES, OpTraits, traits_of, written_tensors
+from nbkit.capture.replay.op_traits import COLLECTIVES, OpTraits, draws, traits_of, written_tensors
 from nbkit.capture.replay.reference import CPU, perturbing
 from nbkit.numerics.noise_ratio import summed
 

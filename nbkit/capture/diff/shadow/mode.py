@@ -6,14 +6,13 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from nbkit.capture.diff.random_ops import draws
 from nbkit.capture.diff.shadow.shadows import Shadows, is_shadowed, is_valueless
 from nbkit.capture.diff.shadow.target import Target
 from nbkit.capture.raw.recording import Recording
 from nbkit.capture.raw.shards import has_dtensor_type
 from nbkit.capture.replay.below_mode import BelowMode
 from nbkit.capture.replay.copies import all_tensors, mapped_call, narrowed_call, tensors_in
-from nbkit.capture.replay.op_traits import COLLECTIVES, MARKERS, OpTraits, bound, written_tensors
+from nbkit.capture.replay.op_traits import COLLECTIVES, MARKERS, OpTraits, bound, draws, written_tensors
 from nbkit.capture.replay.phases import turned
 from nbkit.capture.replay.reference import CPU, Results
 from nbkit.capture.replay.substitutes import SUBSTITUTES

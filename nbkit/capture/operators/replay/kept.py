@@ -12,7 +12,6 @@ from nbkit.capture.diff.mode import role_of
 from nbkit.capture.diff.pair import flat
 from nbkit.capture.operators.replay.result import Result
 from nbkit.capture.operators.replay.run import Ran
-from nbkit.capture.replay.op_traits import written_tensors
 from nbkit.capture.replay.reference import Results
 from nbkit.numerics.precision import Array
 from nbkit.trace.calls.layout import Record
@@ -38,7 +37,7 @@ def kept_results(ran: Ran) -> Iterator[Result]:
 def _places(ran: Ran) -> Iterator[tuple[tuple[str, int], Tensor]]:
     """Yields the tensors that opdiff compares, with role and position."""
     arguments = ran.built.args, ran.built.kwargs
-    results = Results(ran.out, written_tensors(ran.traits, *arguments), ran.traits.values)
+    results = Results.of(ran.traits, ran.out, *arguments)
     for index, tensor in enumerate(results.all):
         yield role_of(results, index, arguments), tensor
 

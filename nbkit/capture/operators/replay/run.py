@@ -13,7 +13,7 @@ from nbkit.capture.calls.collectives import RUNS, run_collective
 from nbkit.capture.calls.rebuilding import BuiltCall, Content, refusing
 from nbkit.capture.calls.state import as_recorded
 from nbkit.capture.recorder.op_forms import is_reshaping
-from nbkit.capture.replay.copies import all_tensors
+from nbkit.capture.replay.devices import default_generator, device_of
 from nbkit.capture.replay.isolated import isolated
 from nbkit.capture.replay.muted_warnings import MutedWarnings
 from nbkit.capture.replay.op_traits import OpTraits, traits_of
@@ -57,8 +57,8 @@ class CallRunner:
         """Returns the call after it has run; what comes back is that of the first run. Raises TraceError."""
         traits, built = traits_of(op), self.build(record)
         with refusing("its record cannot be used"), isolated(), as_recorded({**self.state, **built.state}):
-            device = _device_of(built)
-            if built.generator is not None and built.generator.device.type != _drawing(device):
+            device = device_of(built.args, built.kwargs)
+            if built.generator is not None and built.generator.device.type != default_generator(device).device.type:
                 raise TraceError(
                     f"it draws from a generator of {built.generator.device}, and {device} draws other numbers"
                 )
@@ -75,16 +75,9 @@ class CallRunner:
         return Ran(built, traits, first, raised, device, times[self.warmup :])
 
 
-def _device_of(call: BuiltCall) -> torch.device:
-    """Returns the device that a call runs on: that of its tensors, or that it makes a tensor on."""
-    tensors = all_tensors(call.args, call.kwargs)
-    made_on = torch.device(call.kwargs.get("device") or "cpu")
-    return next((tensor.device for tensor in tensors if not tensor.is_cpu), made_on)
-
-
 def _timed(op: OpOverload, call: BuiltCall, device: torch.device) -> tuple[Any, Exception | None, float]:
     """Returns what the op returned, or what it raised, and the microseconds it took; the generator stays as it was."""
-    generator = _default_generator(device) if call.generator is not None else None
+    generator = default_generator(device) if call.generator is not None else None
     before = torch.empty(0) if generator is None else generator.get_state()
     if generator is not None and call.generator is not None:
         generator.set_state(call.generator.get_state())
@@ -114,14 +107,6 @@ def _wait(device: torch.device) -> None:
         torch.cuda.synchronize(device)
     elif device.type != "cpu" and (module := getattr(torch, device.type, None)) is not None:
         module.synchronize()
-
-
-def _drawing(device: torch.device) -> str:
-    return "cuda" if device.type == "cuda" else "cpu"
-
-
-def _default_generator(device: torch.device) -> torch.Generator:
-    return torch.cuda.default_generators[device.index or 0] if device.type == "cuda" else torch.default_generator
 
 
 def _is_here(device: str) -> bool:

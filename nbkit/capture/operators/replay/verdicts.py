@@ -11,11 +11,10 @@ from nbkit.capture.calls.capturer import CallCapturer
 from nbkit.capture.diff.judge import Judge, could_not
 from nbkit.capture.diff.measuring import NOISE
 from nbkit.capture.diff.pair import Row, flat, pieces_of, rounds_once
-from nbkit.capture.diff.random_ops import draws
 from nbkit.capture.operators.replay.compare import results
 from nbkit.capture.operators.replay.result import Result
 from nbkit.capture.operators.replay.run import CallRunner, Ran, raised_text
-from nbkit.capture.replay.op_traits import written_tensors
+from nbkit.capture.replay.op_traits import draws
 from nbkit.capture.replay.reference import Call, NoKernelError, Reference, Results
 from nbkit.errors import TraceError
 from nbkit.numerics.metrics import Metrics, measure_one
@@ -106,7 +105,7 @@ class Verdicts:
                 self._row(ran, slot, result._replace(difference=None, note=note), "skipped")
             return
         call, expected = self._expected(ran, compared)
-        actual = Results(ran.out, written_tensors(ran.traits, ran.built.args, ran.built.kwargs), ran.traits.values)
+        actual = Results.of(ran.traits, ran.out, ran.built.args, ran.built.kwargs)
         call.dtype, call.rounds_once = actual.all[0].dtype, rounds_once(actual.all[0])
         for result in judged:
             index = next(number for number, tensor in enumerate(actual.all) if tensor is result.actual)

@@ -17,7 +17,6 @@ from nbkit.capture.operators.stable.bits import Distance, Kept
 from nbkit.capture.operators.stable.layouts import with_other_strides
 from nbkit.capture.raw.conj_neg import as_bare
 from nbkit.capture.replay.copies import tensors_in
-from nbkit.capture.replay.op_traits import written_tensors
 from nbkit.capture.replay.reference import Results
 
 SAME, DIFFERS = "same", "differs"
@@ -53,8 +52,7 @@ class Again:
 
     def check(self, out: Any) -> None:
         """Runs the call again, now that it has given `out`; fills `verdicts`, `messages` and `max_ulp`."""
-        written = written_tensors(self.traits, self.call.args, self.call.kwargs)
-        self.expected = [Kept(one) for one in Results(out, written, self.traits.values).all]
+        self.expected = [Kept(one) for one in Results.of(self.traits, out, self.call.args, self.call.kwargs).all]
         self.note("run_to_run", self._repeated())
         if self.verdicts["run_to_run"] == DIFFERS or self.shares_memory:
             return
@@ -87,7 +85,7 @@ class Again:
             arguments = copies.args, copies.kwargs
         with torch.set_grad_enabled(self.has_gradients):
             out = as_bare(self.traits.func._op, *arguments)
-        return out, Results(out, written_tensors(self.traits, *arguments), self.traits.values).all
+        return out, Results.of(self.traits, out, *arguments).all
 
     def _repeated(self) -> list[Found]:
         runs = (self.run(self.arguments)[1] for _ in range(self.reruns))

@@ -6,6 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from nbkit.capture.operators.copies import moved
 from nbkit.capture.operators.stable.bits import is_trusted
 from nbkit.capture.replay.copies import mapped_call
 from nbkit.capture.replay.op_traits import OpTraits
@@ -47,7 +48,7 @@ def restrided(value: Tensor) -> Tensor:
         return value.clone()
     work = (value if is_trusted(value) else value.cpu()).resolve_conj().resolve_neg()
     made = _restrided(work)
-    return made if is_trusted(value) else _moved(made, value.device)
+    return made if is_trusted(value) else moved(made, value.device, value.dtype)
 
 
 def _restrided(value: Tensor) -> Tensor:
@@ -62,9 +63,3 @@ def _restrided(value: Tensor) -> Tensor:
         return value.clone(memory_format=torch.contiguous_format) if is_turned else value.mT.contiguous().mT
     apart = value.new_empty((*value.shape, 2))[..., 0]
     return apart.copy_(value)
-
-
-def _moved(value: Tensor, device: torch.device) -> Tensor:
-    """Returns the tensor on a device, with its strides."""
-    there = torch.empty_strided(value.shape, value.stride(), dtype=value.dtype, device=device)
-    return there.copy_(value)

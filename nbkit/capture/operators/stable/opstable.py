@@ -11,7 +11,6 @@ from torch import Tensor
 
 from nbkit import units
 from nbkit.capture.calls.thread_state import dispatch_modes
-from nbkit.capture.diff.random_ops import draws
 from nbkit.capture.operators.copies import is_plain
 from nbkit.capture.operators.intercept import Intercepted, Interceptor
 from nbkit.capture.operators.stable.again import CHECKS, DIFFERS, SAME, Again
@@ -21,7 +20,7 @@ from nbkit.capture.recorder.recorder import Recorder
 from nbkit.capture.replay.copies import tensors_in
 from nbkit.capture.replay.isolated import isolated
 from nbkit.capture.replay.muted_warnings import MutedWarnings
-from nbkit.capture.replay.op_traits import OpTraits, written_tensors
+from nbkit.capture.replay.op_traits import OpTraits, draws, written_tensors
 from nbkit.capture.replay.overlap import overlap
 from nbkit.capture.scope.filters import CallFilters, with_filters
 from nbkit.errors import OptionError, nearest
@@ -157,16 +156,9 @@ class StableObserver(Interceptor):
         super().frames(trace, ops, op_ids)
         with isolated(), MutedWarnings() as muted:
             muted.run(self.thread_counts.run)
-        ids = self.op_ids([seen for seen, _, _ in self.rows], op_ids)
-        order = [number for number in np.argsort(ids, kind="stable") if ids[number] >= 0]
-        ids, rows = ids[order], [_row(*self.rows[number][1:]) for number in order]
-        frame = STABILITY.frame(
-            {
-                "op_id": ids,
-                **{name: ops[name].array.take(ids) for name in ("op", "module", "phase", "source")},
-                **{name: [row[name] for row in rows] for name in (*OWN, *TEXTS)},
-            }
-        )
+        rows = [_row(again, known) for _, again, known in self.rows]
+        columns = {name: [row[name] for row in rows] for name in (*OWN, *TEXTS)}
+        frame = self.frame(STABILITY, [seen for seen, _, _ in self.rows], ops, op_ids, columns)
         unstable = int((frame["run_to_run"] == DIFFERS).sum())
         return {"stability": frame}, {"rerun_ops": len(frame), "unstable_ops": unstable, "reruns": self.reruns}
 

@@ -3,14 +3,13 @@ import os
 import subprocess
 from operator import attrgetter
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 import torch
 
 import nbkit
 from nbkit.capture.calls.state import as_recorded
-from nbkit.capture.operators.replay.run import _device_of
+from nbkit.capture.replay.devices import device_of
 from nbkit.schema import DIFFS, OPS, REPLAYED, TIMINGS
 from nbkit.trace.calls.reading import CallFolder
 from tests.capture.operators.folders import captured, first_of, problems, records, rewritten
@@ -111,9 +110,8 @@ def test_what_a_device_was_set_to_is_set_again(tmp_path):
 
 
 def test_a_call_without_tensors_runs_on_the_device_that_it_makes_one_on():
-    call = SimpleNamespace(args=[3], kwargs={"device": torch.device("meta")})
-    assert _device_of(call) == torch.device("meta")
-    assert _device_of(SimpleNamespace(args=[torch.ones(1)], kwargs={})) == torch.device("cpu")
+    assert device_of([3], {"device": torch.device("meta")}) == torch.device("meta")
+    assert device_of([torch.ones(1)], {}) == torch.device("cpu")
 
 
 def other_result(number: int):
