@@ -13,9 +13,9 @@ import pandas as pd
 
 from nbkit.errors import TraceError
 from nbkit.numerics.precision import Array
-from nbkit.trace.calls.layout import HEAD, IN_TRACE, Record, encode
-from nbkit.trace.calls.reading import PLACE_COLUMNS, CallFolder
-from nbkit.trace.calls.writing import CallWriter
+from nbkit.trace.calls.layout import HEAD, IN_TRACE, PLACE_COLUMNS, Record
+from nbkit.trace.calls.reading import CallFolder
+from nbkit.trace.calls.writing import CallWriter, places_text
 from nbkit.trace.captured_values import CapturedCall, CapturedResult, CapturedTensor, contiguous, extent
 
 NO_LIMIT = 2**63
@@ -31,9 +31,7 @@ def write_captured(folder: Path, calls: Mapping[int, CapturedCall], ops: pd.Data
     for op_id, call in calls.items():
         writer.add(_record(call, int(numbers[op_id]) if op_id < len(numbers) else 0, writer))
     writer.finish()
-    rows = ops.reindex(columns=PLACE_COLUMNS[1:], index=list(calls)).astype(object)
-    places = rows.where(rows.notna(), None)
-    writer.close(encode({"op_id": list(calls), **{name: places[name].tolist() for name in PLACE_COLUMNS[1:]}}))
+    writer.close(places_text(ops.reindex(columns=PLACE_COLUMNS[1:], index=list(calls)).assign(op_id=list(calls))))
 
 
 def read_captured(folder: Path) -> dict[int, CapturedCall]:

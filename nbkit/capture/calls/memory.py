@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from nbkit.capture.calls.encode import NotCapturedError
-from nbkit.capture.raw.tensor_registry import PLAIN
+from nbkit.capture.raw.tensor_registry import PLAIN, sparse_parts
 from nbkit.numerics.precision import Array
 from nbkit.trace.calls.writing import CallWriter
 from nbkit.trace.captured_values import extent
@@ -201,12 +201,8 @@ def union(spans: list[Span]) -> Span:
 
 def layout_parts(tensor: Tensor) -> list[Tensor]:
     """Returns the tensors that a sparse one is made of. Raises NotCapturedError for other layouts."""
-    if tensor.layout is torch.sparse_coo:
-        return [tensor._indices(), tensor._values()]
-    if tensor.layout in (torch.sparse_csr, torch.sparse_bsr):
-        return [tensor.crow_indices(), tensor.col_indices(), tensor.values()]
-    if tensor.layout in (torch.sparse_csc, torch.sparse_bsc):
-        return [tensor.ccol_indices(), tensor.row_indices(), tensor.values()]
+    if parts := sparse_parts(tensor):
+        return parts
     raise NotCapturedError(f"it has tensors of the layout {tensor.layout}".replace("torch.", ""))
 
 

@@ -1,15 +1,17 @@
-"""Exports a module to ONNX and pairs the inputs of the call with those of the exported model, by name."""
+"""Turns a module into what torch.export or torch.compile makes of it; exports it to ONNX, with its inputs by name."""
 
 import io
 import logging
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import torch
+from torch import nn
+from torch.export import ExportedProgram
 from torch.export.graph_signature import InputKind, TensorArgument
 from torch.utils._pytree import tree_leaves
 
@@ -138,3 +140,30 @@ def _numpy(tensor: torch.Tensor) -> Array:
         return np.array(tensor.numpy(), copy=True)
     except TypeError:  # bfloat16 and float8, which numpy does not have
         return np.array(tensor.float().numpy(), copy=True)
+
+
+def exported(model: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> ExportedProgram:
+    """Returns the program of a module, decomposed to core ops. Raises OptionError if it cannot be exported."""
+    if not isinstance(model, nn.Module):
+        raise OptionError(f"only a module can be exported, and this is a {type(model).__name__}.")
+    try:
+        return _exported(model, args, kwargs)
+    except Exception:
+        try:
+            with returning_tensors(model):
+                return _exported(model, args, kwargs)
+        except Exception as error:
+            reason = first_line(error)
+            raise OptionError(f"{type(model).__name__} cannot be exported by torch.export: {reason}") from error
+
+
+def _exported(model: nn.Module, args: Sequence[Any], kwargs: Mapping[str, Any]) -> ExportedProgram:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)  # torch's own words to its developers
+        program: ExportedProgram = torch.export.export(model, tuple(args), dict(kwargs)).run_decompositions()
+    return program
+
+
+def compiled(model: Any) -> Any:
+    """Returns the compiled model, which is compiled when it runs."""
+    return torch.compile(model)

@@ -32,7 +32,7 @@ from nbkit.errors import TraceError, first_line
 from nbkit.trace.atomic_write import why_not
 from nbkit.trace.calls.file_writer import PythonFileWriter
 from nbkit.trace.calls.layout import Record
-from nbkit.trace.calls.writing import CallWriter, FullError
+from nbkit.trace.calls.writing import CallWriter, FullError, places_text
 from nbkit.trace.trace import Trace
 
 MAX_BYTES = 4 * 2**30
@@ -219,8 +219,8 @@ class Capturing(Interceptor):
             else:
                 self._add_completed(one, one.record)
         ids = op_ids if self.observed is not None else self.mode.rows.op_ids(op_ids)
-        placed = self.rows.placed(self.recording.op_places, ids)
-        frame, places = self.rows.frame(placed), placed.text()
+        frame = self.rows.frame(self.recording.op_places, ids)
+        places = places_text(frame)
         notes = self._finish()  # after what can be done while threads write
         super().frames(trace, ops, op_ids)
         if len(self.rows) < len(frame):

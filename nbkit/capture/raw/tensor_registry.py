@@ -185,15 +185,18 @@ def nested_sizes(tensor: Tensor) -> tuple[Any, ...]:
 
 def size_bytes(tensor: Tensor) -> int:
     """Returns the bytes that a tensor of any layout holds: -1 if its shape tells them, -2 if torch does not tell."""
-    parts: list[Tensor]
-    if tensor.layout is torch.sparse_coo:
-        parts = [tensor._indices(), tensor._values()]
-    elif tensor.layout in (torch.sparse_csr, torch.sparse_bsr):
-        parts = [tensor.crow_indices(), tensor.col_indices(), tensor.values()]
-    elif tensor.layout in (torch.sparse_csc, torch.sparse_bsc):
-        parts = [tensor.ccol_indices(), tensor.row_indices(), tensor.values()]
-    elif tensor.is_nested:
-        parts = list(tensor.unbind())
-    else:
+    parts = list(tensor.unbind()) if tensor.is_nested else sparse_parts(tensor)
+    if not parts and not tensor.is_nested:
         return -1 if tensor.layout is torch.strided else -2
     return sum(part.numel() * part.element_size() for part in parts)
+
+
+def sparse_parts(tensor: Tensor) -> list[Tensor]:
+    """Returns the tensors that a sparse one is made of; none of other layouts."""
+    if tensor.layout is torch.sparse_coo:
+        return [tensor._indices(), tensor._values()]
+    if tensor.layout in (torch.sparse_csr, torch.sparse_bsr):
+        return [tensor.crow_indices(), tensor.col_indices(), tensor.values()]
+    if tensor.layout in (torch.sparse_csc, torch.sparse_bsc):
+        return [tensor.ccol_indices(), tensor.row_indices(), tensor.values()]
+    return []

@@ -21,6 +21,7 @@ from nbkit.errors import TraceError
 
 FORMAT, VERSION = "nbkit captured calls", 2
 HEAD, CALLS, PLACES = "capture.json", "calls.jsonl", "places.json"
+PLACE_COLUMNS = ("op_id", "module", "phase", "source")
 IN_TRACE = "calls"  # the folder in that of a saved trace
 SHARD = re.compile(r"values-\d{5,}\.safetensors")
 REFERENCE = re.compile(r"parameter:([0-9a-f]{8}):(.+)", re.DOTALL)

@@ -17,6 +17,7 @@ from nbkit.trace.calls.layout import (
     FORMAT,
     HEAD,
     IN_TRACE,
+    PLACE_COLUMNS,
     PLACES,
     REFERENCE,
     SHARD,
@@ -24,8 +25,6 @@ from nbkit.trace.calls.layout import (
     Record,
     record_of,
 )
-
-PLACE_COLUMNS = ("op_id", "module", "phase", "source")
 
 
 class CallFolder:

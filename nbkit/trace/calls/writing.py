@@ -13,6 +13,7 @@ from weakref import WeakSet
 from zlib import crc32
 
 import numpy as np
+import pandas as pd
 
 from nbkit.errors import TraceError
 from nbkit.numerics.precision import Array
@@ -22,6 +23,7 @@ from nbkit.trace.calls.layout import (
     CALLS,
     FORMAT,
     HEAD,
+    PLACE_COLUMNS,
     PLACES,
     SHARD,
     VERSION,
@@ -197,6 +199,11 @@ class CallWriter:
             (self.folder / name).write_bytes(text.encode())
         except OSError as error:
             raise TraceError(f"Cannot write captured calls to {self.folder}: {why_not(self.folder, error)}") from error
+
+
+def places_text(rows: pd.DataFrame) -> str:
+    """Returns where calls stood in the step as JSON for CallWriter.close(); `rows` has columns of `ops`."""
+    return encode({name: rows[name].to_numpy(object, na_value=None).tolist() for name in PLACE_COLUMNS})
 
 
 def _cleared(folder: Path) -> None:

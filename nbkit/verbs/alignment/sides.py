@@ -41,7 +41,7 @@ def turned_into(way: str, model: Any, inputs: Inputs, *, backward: bool, kept_by
         proto, named = exported_onnx(model, args, kwargs)
         optimized = "extended" if way == "onnxruntime" else None
         return _onnx(proto, named, kept_bytes=kept_bytes, optimized=optimized, name=f"{type(model).__name__}.{way}")
-    from nbkit.capture.executions.turned import compiled, exported
+    from nbkit.capture.executions.export import compiled, exported
 
     turned = compiled(model) if way == "compile" else exported(model, args, kwargs)
     name = f"{type(model).__name__}.{way}"

@@ -9,8 +9,7 @@ import pytest
 import torch
 from torch.export.graph_signature import InputKind, InputSpec, TensorArgument
 
-from nbkit.capture.executions.export import _named_inputs, exported_onnx
-from nbkit.capture.executions.turned import exported
+from nbkit.capture.executions.export import _named_inputs, exported, exported_onnx
 from nbkit.errors import OptionError
 from tests.support.installed import needs
 

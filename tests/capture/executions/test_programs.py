@@ -4,10 +4,10 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from nbkit.capture.executions.export import exported
 from nbkit.capture.executions.names import returning_tensors
 from nbkit.capture.executions.observer import NOT_COMPILED
 from nbkit.capture.executions.torch_execution import torch_execution
-from nbkit.capture.executions.turned import exported
 from nbkit.compat.torch_versions import HIDES_BACKWARD
 from nbkit.errors import OptionError
 from sample_models.llama import LLAMA_TINY, Llama

@@ -11,8 +11,7 @@ from nbkit.capture.calls.memory import layout_parts, memory_of
 from nbkit.capture.calls.rebuilding import BuiltCall
 from nbkit.capture.calls.taking import needs_no_values
 from nbkit.capture.operators.replay.kept import kept_results
-from nbkit.capture.operators.replay.result import Result, leaves
-from nbkit.capture.operators.replay.run import Ran, is_dense
+from nbkit.capture.operators.replay.run import Ran, Result, is_dense
 from nbkit.capture.replay.copies import all_tensors
 from nbkit.errors import TraceError
 from nbkit.ops.families import UNFILLED
@@ -28,12 +27,20 @@ def results(ran: Ran) -> list[Result]:
         outputs = list(record["outputs"])
     except (KeyError, TypeError) as error:
         raise TraceError("its record has no outputs") from error
-    actual = [*leaves(list(ran.out) if isinstance(ran.out, list | tuple) else [ran.out])]
-    expected = [*map(_expected, leaves(outputs))]
+    actual = [*_leaves(list(ran.out) if isinstance(ran.out, list | tuple) else [ran.out])]
+    expected = [*map(_expected, _leaves(outputs))]
     if len(actual) != len(expected):
         return [Result("output", 0, None, None, f"{len(actual)} results, expected {len(expected)}")]
     compared = [_compared(ran, number, *pair) for number, pair in enumerate(zip(actual, expected, strict=True))]
     return [*compared, *_written(ran, built, [value for value in actual if isinstance(value, Tensor)])]
+
+
+def _leaves(value: Any) -> Iterator[Any]:
+    if isinstance(value, list | tuple):
+        for item in value:
+            yield from _leaves(item)
+    else:
+        yield value
 
 
 def _expected(output: Any) -> Any:

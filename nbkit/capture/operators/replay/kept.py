@@ -10,8 +10,7 @@ from nbkit.capture.calls.encode import NAMED
 from nbkit.capture.calls.rebuilding import refusing
 from nbkit.capture.diff.mode import role_of
 from nbkit.capture.diff.pair import flat
-from nbkit.capture.operators.replay.result import Result
-from nbkit.capture.operators.replay.run import Ran
+from nbkit.capture.operators.replay.run import Ran, Result
 from nbkit.capture.replay.reference import Results
 from nbkit.numerics.precision import Array
 from nbkit.trace.calls.layout import Record

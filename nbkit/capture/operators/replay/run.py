@@ -1,9 +1,9 @@
-"""Runs one captured call again from its captured inputs, once or many times."""
+"""Runs one captured call again from its captured inputs, once or many times, and says what came of it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from time import perf_counter_ns
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -31,6 +31,18 @@ class Ran:
     raised: Exception | None
     device: torch.device
     times_us: list[float]
+
+
+class Result(NamedTuple):
+    """Describes one compared result: `actual` beside the captured one, and what differs in words, null for nothing."""
+
+    role: str  # output, or input for one that is written to and not returned
+    position: int
+    actual: Any
+    expected: Tensor | None  # null where its values are not in the record or decide nothing
+    difference: str | None
+    has_other_bits: bool = False
+    note: str | None = None
 
 
 class CallRunner:

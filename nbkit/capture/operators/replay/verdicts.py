@@ -12,8 +12,7 @@ from nbkit.capture.diff.judge import Judge, could_not
 from nbkit.capture.diff.measuring import NOISE
 from nbkit.capture.diff.pair import Row, flat, pieces_of, rounds_once
 from nbkit.capture.operators.replay.compare import results
-from nbkit.capture.operators.replay.result import Result
-from nbkit.capture.operators.replay.run import CallRunner, Ran, raised_text
+from nbkit.capture.operators.replay.run import CallRunner, Ran, Result, raised_text
 from nbkit.capture.replay.op_traits import draws
 from nbkit.capture.replay.reference import Call, NoKernelError, Reference, Results
 from nbkit.errors import TraceError

@@ -13,8 +13,7 @@ from nbkit import units
 from nbkit.capture.calls.thread_state import dispatch_modes
 from nbkit.capture.operators.copies import is_plain
 from nbkit.capture.operators.intercept import Intercepted, Interceptor
-from nbkit.capture.operators.stable.again import CHECKS, DIFFERS, SAME, Again
-from nbkit.capture.operators.stable.thread_counts import ThreadCounts
+from nbkit.capture.operators.stable.again import CHECKS, DIFFERS, SAME, Again, ThreadCounts
 from nbkit.capture.recorder.observer import Frames, Meta
 from nbkit.capture.recorder.recorder import Recorder
 from nbkit.capture.replay.copies import tensors_in
