@@ -170,24 +170,17 @@ class NativeContents(KnownContents):
         return memory_of(tensor, self.held)
 
     def name(self, memory: Memory, span: Span) -> str:
-        if not isinstance(memory.storage, self.held):
-            return super().name(memory, span)
         name: str = self.native.name(memory.storage, *span)
         return name
 
     def changed(self, memory: Memory) -> None:
-        if isinstance(memory.storage, self.held):
-            self.native.changed(memory.storage)
-        else:
-            super().changed(memory)
+        self.native.changed(memory.storage)
 
     def is_whole_known(self, memory: Memory) -> bool:
-        if not isinstance(memory.storage, self.held):
-            return super().is_whole_known(memory)
         return bool(self.native.is_whole_known(memory.storage))
 
     def __bool__(self) -> bool:
-        return bool(self.known) or len(self.native) > 0
+        return len(self.native) > 0
 
 
 def union(spans: list[Span]) -> Span:

@@ -52,6 +52,14 @@ bool each_part(const at::Tensor& tensor, const Visit& visit) {
   }
 }
 
+// Visits the storages that a tensor lies in.
+template <typename Visit>
+void each_storage(const at::Tensor& tensor, const Visit& visit) {
+  if (!each_part(tensor, [&](const at::Tensor& part) { visit(part.storage()); })) {
+    visit(tensor.storage());
+  }
+}
+
 // Something about each storage of a call.
 using Flags = c10::SmallVector<bool, 16>;
 
@@ -136,9 +144,7 @@ class CallStorages {
   // Visits the numbers of those that a tensor lies in, which were met.
   template <typename Visit>
   void each_number(const at::Tensor& tensor, const Visit& visit) {
-    if (!each_part(tensor, [&](const at::Tensor& part) { visit(number_of(part.storage())); })) {
-      visit(number_of(tensor.storage()));
-    }
+    each_storage(tensor, [&](const c10::Storage& storage) { visit(number_of(storage)); });
   }
 
   // One that was not met is added.

@@ -17,7 +17,6 @@
 #include "call_record.h"
 #include "call_state.h"
 #include "contents.h"
-#include "encoded_names.h"
 #include "pending_records.h"
 #include "shown_values.h"
 #include "../host.h"
@@ -58,7 +57,6 @@ class Capturer {
         pending_(calls.attr("add_lines")),
         numbers_(calls.attr("numbers")),
         ops_(calls.attr("ops").cast<std::shared_ptr<OpLog>>()),
-        names_(contents_, encode_),
         state_(calls.attr("state_text")) {}
 
   // With the texts of its arguments: one recording keeps them for the next.
@@ -214,23 +212,20 @@ class Capturer {
   bool is_ended(CapturedCall& call, c10::ArrayRef<c10::IValue> results) {
     CallRecord& record = *call.record;
     for (const at::Tensor* tensor : record.written) {
-      if (!each_part(*tensor, [&](const at::Tensor& part) { contents_->changed(part.storage()); })) {
-        contents_->changed(tensor->storage());
-      }
+      each_storage(*tensor, [&](const c10::Storage& storage) { contents_->changed(storage); });
     }
     record.end(results, call.traits, *contents_, [&](auto& tensor) { return is_one(tensor, record.written); });
     if (!record.is_usual) {
       return false;
     }
     name_after(call);
-    names_.encode(record.storages);  // before a line is begun: Python may let other threads run
     const ArgumentsText& arguments = call.traits.arguments_of(
         record.key, [&] { return argument_texts_(*arguments_of(call)).cast<std::vector<std::string>>(); });
     const bool is_whole = arguments.tensors() == record.inputs.size();
     if (is_whole) {
       pending_.add(ops_->count(), call.traits.name, call.number, [&](std::string& text) {
         record.append_to(text, call.traits, call.number, *call.set, arguments, call.states,
-                         [&](Name name) { names_.append_to(text, name); });
+                         [&](Name name) { contents_->append_to(text, name); });
       });
     }
     return is_whole;
@@ -282,7 +277,6 @@ class Capturer {
   py::object numbers_;
   std::shared_ptr<OpLog> ops_;
   std::vector<std::unique_ptr<CallRecord>> spare_;
-  EncodedNames names_;
   const std::thread::id thread_ = std::this_thread::get_id();
   bool asks_each_ = true;
   CallState state_;

@@ -22,6 +22,7 @@
 
 #include "content_hash.h"
 #include "device_bytes.h"
+#include "record_text.h"
 
 namespace nbkit {
 
@@ -83,6 +84,7 @@ class Contents {
       : store_(writer.attr("store")),
         stored_(writer.attr("stored")),
         shards_(writer.attr("shards")),
+        encode_(py::module_::import("json").attr("dumps")),
         reference_(std::move(reference)),
         copies_(copies) {}
 
@@ -94,8 +96,18 @@ class Contents {
     return put(static_cast<const char*>(info.ptr), static_cast<size_t>(info.size * info.itemsize));
   }
 
-  // A name as Python has it, and records.
-  std::string text_of(Name name) const { return name < 0 ? *texts_[static_cast<size_t>(-1 - name)] : std::to_string(name); }
+  // A name as Python has it.
+  std::string text_of(Name name) const { return name < 0 ? *text(name).first : std::to_string(name); }
+
+  // Adds a name as JSON.
+  void append_to(std::string& record, Name name) const {
+    if (name < 0) {
+      record += text(name).second;
+    } else {
+      append_number(record, "\"", name);
+      record += '"';
+    }
+  }
 
   // The name of the state of a generator.
   Name put_state(at::Generator generator) {
@@ -206,12 +218,19 @@ class Contents {
     if (!name.has_value()) {
       return std::nullopt;
     }
+    const auto found = referenced_.find(*name);
+    if (found != referenced_.end()) {
+      return found->second;
+    }
+    auto encoded = encode_(*name).cast<std::string>();  // Python may let another thread come here meanwhile
     const auto [known, is_new] = referenced_.try_emplace(std::move(*name), -1 - static_cast<Name>(referenced_.size()));
     if (is_new) {
-      texts_.push_back(&known->first);
+      texts_.emplace_back(&known->first, std::move(encoded));
     }
     return known->second;
   }
+
+  const std::pair<const std::string*, std::string>& text(Name name) const { return texts_[static_cast<size_t>(-1 - name)]; }
 
   Known& entry(const c10::Storage& storage) {
     c10::StorageImpl* impl = storage.unsafeGetStorageImpl();
@@ -229,13 +248,13 @@ class Contents {
     return found->second;
   }
 
-  py::object store_, stored_, shards_, reference_;
+  py::object store_, stored_, shards_, encode_, reference_;
   const bool copies_;
   Filling filling_;
   ska::flat_hash_map<c10::StorageImpl*, Known> known_;
   ska::flat_hash_map<int64_t, c10::SmallVector<std::pair<size_t, Name>, 1>> by_hash_;  // sizes and numbers of contents
   std::unordered_map<std::string, Name> referenced_;
-  std::vector<const std::string*> texts_;  // of names below 0
+  std::vector<std::pair<const std::string*, std::string>> texts_;  // of names below 0, and these as JSON
   size_t most_ = 1000;
 };
 

@@ -4,7 +4,9 @@
 #include <c10/core/Layout.h>
 #include <c10/core/ScalarType.h>
 #include <c10/util/ArrayRef.h>
+#include <torch/csrc/Dtype.h>
 #include <torch/csrc/DynamicTypes.h>
+#include <torch/csrc/Layout.h>
 #include <torch/csrc/utils/pybind.h>
 
 #include <algorithm>
@@ -33,28 +35,10 @@ inline bool is_row_by_row(const at::Tensor& tensor) {
 }
 
 // As Python names it, without "torch.".
-inline const std::string& dtype_name(c10::ScalarType dtype) {
-  static auto& names = *new std::array<std::string, static_cast<size_t>(c10::ScalarType::NumOptions)>();
-  std::string& name = names[static_cast<size_t>(dtype)];
-  if (name.empty()) {
-    name = py::str(py::handle(reinterpret_cast<PyObject*>(torch::getTHPDtype(dtype)))).cast<std::string>().substr(6);
-  }
-  return name;
-}
+inline const char* dtype_name(c10::ScalarType dtype) { return torch::getTHPDtype(dtype)->name; }
 
 inline const char* layout_name(c10::Layout layout) {
-  switch (layout) {
-    case c10::kSparse:
-      return "sparse_coo";
-    case c10::kSparseCsr:
-      return "sparse_csr";
-    case c10::kSparseCsc:
-      return "sparse_csc";
-    case c10::kSparseBsr:
-      return "sparse_bsr";
-    default:
-      return "sparse_bsc";
-  }
+  return torch::getTHPLayout(layout)->name + std::string_view("torch.").size();
 }
 
 // A whole number, in decimal digits.
