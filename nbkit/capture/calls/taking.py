@@ -1,7 +1,7 @@
 """Makes the record of one call: what it reads from before it runs, what it returns and writes to from after."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -24,6 +24,14 @@ def needs_no_values(traits: OpTraits) -> bool:
     """Returns whether what a call does follows from shapes alone: views, metadata, uninitialized memory."""
     is_view = getattr(traits.func, "is_view", False) or traits.packet in QUIET_VIEWS
     return is_view or traits.packet in UNFILLED or traits.packet in RESIZING
+
+
+def encoded_call(args: Any, kwargs: Mapping[str, Any], add: Callable[[Any], Any]) -> Record:
+    """Returns the arguments of a call as its record has them; `add` as in encoded(). Raises NotCapturedError."""
+    record: Record = {"args": encoded(list(args), add, described)}
+    if kwargs:
+        record["kwargs"] = {name: encoded(value, add, described) for name, value in kwargs.items()}
+    return record
 
 
 @dataclass
@@ -64,6 +72,10 @@ class CallTaker:
     def __init__(self, contents: KnownContents, normal_state: Record) -> None:
         self.contents, self.normal_state = contents, normal_state
 
+    def changed(self, state: Record) -> Record:
+        """Returns what of call_state() differs from what was set when the recording began."""
+        return {name: value for name, value in state.items() if self.normal_state.get(name) != value}
+
     def before(
         self,
         traits: OpTraits,
@@ -79,9 +91,8 @@ class CallTaker:
         Of one that has run by now, its inputs have been named: the names, and the spans of their storages, are given.
         """
         record: Record = {"op": traits.name, "number": number}
-        state = {name: value for name, value in state.items() if self.normal_state.get(name) != value}
-        if state:
-            record["state"] = state
+        if changed := self.changed(state):
+            record["state"] = changed
         record |= {"storages": [], "tensors": []}
         memory_of = self.contents.memory
         taken = Taken(traits, (args, kwargs), record, memory_of, given_names=[*given_names], given_spans=given_spans)
@@ -100,9 +111,7 @@ class CallTaker:
                 taken.inputs[id(value)] = self._describe(taken, value)
             return taken.inputs[id(value)]
 
-        taken.record["args"] = encoded(list(args), add, described)
-        if kwargs:
-            taken.record["kwargs"] = {name: encoded(value, add, described) for name, value in kwargs.items()}
+        record |= encoded_call(args, kwargs, add)
         taken.input_storages = len(taken.memories)
         self._take_generators(taken, generators, tensors)
         if taken.needs_values:

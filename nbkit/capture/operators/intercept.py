@@ -111,12 +111,12 @@ class Interceptor(Observer):
     def frame(
         self, table: Table, seen: Sequence[int], ops: pd.DataFrame, op_ids: np.ndarray, columns: Mapping[str, Any]
     ) -> pd.DataFrame:
-        """Returns a frame with a row for each of these calls, by their `seen`, in the order of `ops`."""
+        """Returns a frame with a row for each of these calls, by `seen`, that is in `ops`; in the order of `ops`."""
         ids = self.op_ids(seen, op_ids)
-        places = {name: ops[name].array.take(ids) for name in ("op", "module", "phase", "source")}
-        frame = table.frame({"op_id": ids, **places, **columns})
-        order = np.argsort(ids, kind="stable")
-        return frame.take(order[ids[order] >= 0]).reset_index(drop=True)
+        order = [number for number in np.argsort(ids, kind="stable").tolist() if ids[number] >= 0]
+        places = {name: ops[name].array.take(ids[order]) for name in ("op", "module", "phase", "source")}
+        own = {name: [column[number] for number in order] for name, column in columns.items()}
+        return table.frame({"op_id": ids[order], **places, **own})
 
     def frames(self, trace: Trace, ops: pd.DataFrame, op_ids: np.ndarray) -> tuple[Frames, Meta]:
         for reason, count in (+self.mode.skipped).items():

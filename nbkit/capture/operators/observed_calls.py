@@ -9,11 +9,10 @@ from uuid import uuid4
 
 import torch
 
-from nbkit.capture.calls.collectives import RUNS, described
-from nbkit.capture.calls.encode import encoded
+from nbkit.capture.calls.collectives import RUNS
 from nbkit.capture.calls.memory import NativeContents, Span
 from nbkit.capture.calls.state import call_state
-from nbkit.capture.calls.taking import CallTaker, Taken, needs_no_values
+from nbkit.capture.calls.taking import CallTaker, Taken, encoded_call, needs_no_values
 from nbkit.capture.operators.intercept import Intercepted, InterceptMode
 from nbkit.capture.raw.recording import current_node
 from nbkit.capture.replay.op_traits import OpTraits, traits_of
@@ -83,15 +82,11 @@ class ObservedCalls:
             generators.append(value)
             return len(generators) - 1
 
-        record = {"args": encoded(list(args), add, described)}
-        if kwargs:
-            record["kwargs"] = {name: encoded(value, add, described) for name, value in kwargs.items()}
-        return encode(record)[1:-1].split(f'"{MARK}"')
+        return encode(encoded_call(args, kwargs, add))[1:-1].split(f'"{MARK}"')
 
     def state_text(self) -> str:
         """Returns what differs now from what was set when the recording began, as JSON that follows other entries."""
-        normal = self.captures.taker.normal_state
-        state = {name: value for name, value in call_state().items() if normal.get(name) != value}
+        state = self.captures.taker.changed(call_state())
         return f',"state":{encode(state)}' if state else ""
 
     def before(self, func: Any, args: Any, kwargs: Any) -> Begun | None:

@@ -120,17 +120,9 @@ class Verdicts:
         call = self.reference.copy(ran.traits, again.args, again.kwargs)
         if self.against == CAPTURED:
             tensors = [result for result in compared if isinstance(result.actual, Tensor)]
-            expected = Results(None, [])
-            expected.outputs = [
-                result.actual if result.expected is None else result.expected
-                for result in tensors
-                if result.role == "output"
-            ][: ran.traits.values]
-            expected.written = [
-                result.actual if result.expected is None else result.expected
-                for result in tensors
-                if result.role == "input"
-            ]
+            known = [(one.role, one.actual if one.expected is None else one.expected) for one in tensors]
+            expected = Results([value for role, value in known if role == "output"], [], ran.traits.values)
+            expected.written = [value for role, value in known if role == "input"]
             return call, expected
         try:
             return call, call.results((again.args, again.kwargs))
