@@ -203,7 +203,8 @@ class CallWriter:
 
 def places_text(rows: pd.DataFrame) -> str:
     """Returns where calls stood in the step as JSON for CallWriter.close(); `rows` has columns of `ops`."""
-    return encode({name: rows[name].to_numpy(object, na_value=None).tolist() for name in PLACE_COLUMNS})
+    known = rows[list(PLACE_COLUMNS)].astype(object)
+    return encode(known.where(known.notna(), None).to_dict("list"))
 
 
 def _cleared(folder: Path) -> None:
