@@ -32,6 +32,7 @@ from nbkit.analysis.align.matching.by_value import match_values, same_of, tolera
 from nbkit.analysis.align.matching.given import match_given
 from nbkit.analysis.align.matching.neutral import farther_matches, neutral_matches
 from nbkit.analysis.align.side import Side
+from nbkit.step.reachable import reachable
 from nbkit.trace.executions.execution import Execution
 
 STATE = ("input", "parameter", "buffer", "constant")
@@ -135,19 +136,10 @@ def _mistaken(right: Side, matches: Matches, differs: tuple[set[int], set[int]],
 
 def _ends_well(side: Side, number: int, local: dict[int, Local]) -> bool:
     """Returns whether the nearest measured results behind a result all compute the same; there has to be one."""
-    waiting, seen, count = list(side.execution.readers[number]), set[int](), 0
-    while waiting:
-        reader = waiting.pop()
-        if reader in seen:
-            continue
-        seen.add(reader)
-        if reader in local:
-            count += 1
-            if local[reader].error > local[reader].allowed:
-                return False
-        else:
-            waiting += side.execution.readers[reader]
-    return count > 0
+    readers = side.execution.readers
+    behind = reachable(readers[number], lambda one: () if one in local else readers[one])
+    nearest = [local[one] for one in behind if one in local]
+    return bool(nearest) and all(found.error <= found.allowed for found in nearest)
 
 
 def _doubted(left: Side, right: Side, matches: Matches, local: dict[int, Local]) -> Iterator[tuple[Match, Match]]:

@@ -21,6 +21,7 @@ from nbkit.numerics.noise_ratio import accumulates_alike
 from nbkit.numerics.precision import PRECISIONS
 from nbkit.ops.names import bare_name
 from nbkit.ops.rounding import THRESHOLDS
+from nbkit.step.reachable import reachable
 
 # What rounding of a few ops and their inputs may do, in eps of the coarsest dtype that takes part.
 LEEWAY, NARROW_LEEWAY = 16.0, 1.0
@@ -171,14 +172,8 @@ def given_value(left: Side, match: Match) -> Array:
 
 def region_of(side: Side, number: int, known: Container[int]) -> list[int]:
     """Returns the result and what it is made of, back to results that are known, these included."""
-    region, waiting = {number: None}, list(side.results[number].sources)
-    while waiting:
-        source = waiting.pop()
-        if source not in region:
-            region[source] = None
-            if source not in known:
-                waiting += side.results[source].sources
-    return sorted(region)
+    results = side.results
+    return sorted(reachable([number], lambda one: results[one].sources if one == number or one not in known else ()))
 
 
 def _finite_norm(value: Array) -> float:

@@ -10,6 +10,7 @@ from nbkit.analysis.align.errors import error_of, given_matches
 from nbkit.analysis.align.matches import Match, Matches
 from nbkit.analysis.align.matching.by_value import tolerance_of
 from nbkit.analysis.align.side import Side
+from nbkit.step.reachable import reachable
 
 
 @dataclass(frozen=True)
@@ -170,16 +171,13 @@ def alone_events(
 
 def _order_of_right(left: Side, right: Side, matches: Matches, number: int) -> float:
     """Returns the place in the left order just behind the matched results that a right one follows from."""
-    waiting, seen = list(right.results[number].sources), set[int]()
-    best = -1.0
-    while waiting:
-        source = waiting.pop()
-        partner = matches.partner(1, source)
-        if partner is not None and right.results[source].kind == "op":
-            best = max(best, float(partner))
-        elif source not in seen:
-            seen.add(source)
-            waiting += right.results[source].sources
+
+    def is_placed(source: int) -> bool:
+        return matches.partner(1, source) is not None and right.results[source].kind == "op"
+
+    sources = right.results[number].sources
+    before = reachable(sources, lambda one: () if is_placed(one) else right.results[one].sources)
+    best = max((float(matches.left_of[one].left) for one in before if is_placed(one)), default=-1.0)
     if best < 0 and right.execution.readers[number]:
         partners = [matches.partner(1, reader) for reader in right.execution.readers[number]]
         best = max((first_use(left, partner) - 1.0 for partner in partners if partner is not None), default=-1.0)

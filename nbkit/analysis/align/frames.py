@@ -21,6 +21,7 @@ from nbkit.graphs.rows import GraphRows, json_text, shape_text
 from nbkit.numerics.blocks import same_bits
 from nbkit.schema import ALIGNMENT, CORRESPONDENCE, RESULTS
 from nbkit.step.decode import arguments_of, as_shape
+from nbkit.step.reachable import reachable
 from nbkit.trace.executions.execution import Execution
 
 Row = dict[str, Any]
@@ -193,16 +194,9 @@ def _twin(alignment: Alignment, which: int, number: int, into: int) -> str | Non
 def _folded_into(alignment: Alignment, which: int, number: int) -> int | None:
     """Returns the result of the other side inside which a result is: the partner of the first that is made of it."""
     side = alignment.left if which == 0 else alignment.right
-    waiting, seen = [number], {number}
-    while waiting:
-        for reader in side.execution.readers[waiting.pop(0)]:
-            partner = alignment.matches.partner(which, reader)
-            if partner is not None:
-                return partner
-            if reader not in seen:
-                seen.add(reader)
-                waiting.append(reader)
-    return None
+    made = reachable([number], side.execution.readers.__getitem__)
+    partners = (alignment.matches.partner(which, one) for one in made if one != number)
+    return next((partner for partner in partners if partner is not None), None)
 
 
 def _verdict(

@@ -10,6 +10,7 @@ from nbkit.analysis.align.matches import Match
 from nbkit.analysis.align.region import Array
 from nbkit.analysis.align.relations import relative_error
 from nbkit.analysis.align.side import Side
+from nbkit.step.reachable import reachable
 
 # What runs again explains a difference if so much of it, at most, is left.
 LEFT_OVER = 0.1
@@ -53,13 +54,7 @@ def computing(side: Side, number: int) -> int:
 
 def made_of(side: Side, number: int, goes_on: Callable[[int], bool] = lambda _: True) -> list[int]:
     """Returns a result and all that it is made of, in call order; what is behind others only where one `goes_on`."""
-    found, waiting = {number}, [number]
-    while waiting:
-        one = waiting.pop()
-        new = [source for source in side.results[one].sources if source not in found] if goes_on(one) else []
-        found.update(new)
-        waiting += new
-    return sorted(found)
+    return sorted(reachable([number], lambda one: side.results[one].sources if goes_on(one) else ()))
 
 
 def other_operands(alignment: Alignment, first: int, second: int) -> list[tuple[int, int]] | None:

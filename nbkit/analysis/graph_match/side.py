@@ -10,6 +10,7 @@ import pandas as pd
 from nbkit.ops.kinds import PASSING, op_kind
 from nbkit.schema import EDGES, NODES, PARTS
 from nbkit.step.decode import Shape, shapes_in
+from nbkit.step.reachable import reachable
 
 
 @dataclass(frozen=True)
@@ -86,22 +87,10 @@ class Side:
     def uses(self, node: int) -> list[int]:
         """Returns nodes that read what the node gives, through casts, views and copies, in their order."""
         if node not in self._uses:
-            self._uses[node] = self._find_uses(node)
+            nodes, readers = self.nodes, self.readers
+            read = reachable([node], lambda one: readers[one] if one == node or nodes[one].is_passing else ())
+            self._uses[node] = sorted(one for one in read if one != node and not nodes[one].is_passing)
         return self._uses[node]
-
-    def _find_uses(self, node: int) -> list[int]:
-        readers = set()
-        waiting, met = [node], {node}
-        while waiting:
-            for reader in self.readers[waiting.pop()]:
-                if reader in met:
-                    continue
-                met.add(reader)
-                if self.nodes[reader].is_passing:
-                    waiting.append(reader)
-                else:
-                    readers.add(reader)
-        return sorted(readers)
 
     def _origin(self, node: int) -> int:
         while self.nodes[node].is_passing and self.inputs[node]:

@@ -1,12 +1,13 @@
 """Flow says who reads whose results in one graph, in an order in which a node comes after all that it reads."""
 
-from collections.abc import Sequence, Set
+from collections.abc import Callable, Sequence, Set
 from functools import cached_property
 from heapq import heapify, heappop, heappush
 
 from nbkit.analysis.structure.source import Source
 from nbkit.ops.kinds import MAKERS, PRODUCTS, TRANSPARENT
 from nbkit.step.decode import Shape, shape_of
+from nbkit.step.reachable import reachable
 
 HELD = ("parameter", "buffer", "constant")
 
@@ -119,16 +120,9 @@ class Flow:
 
     def back_to_projections(self, node: int) -> tuple[set[int], set[int]]:
         """Returns what lies between `node`, which is in it, and the nearest projections it goes back to; and these."""
-        between, projections, open_ = set[int](), set[int](), [node]
-        while open_:
-            here = open_.pop()
-            if here in between or here in projections or self.is_held[here]:
-                continue
-            if here != node and here in self.projections:
-                projections.add(here)
-                continue
-            between.add(here)
-            open_.extend(self.reads[here])
+        found = self._back(node, lambda here: here != node and here in self.projections)
+        projections = found & self.projections - {node}
+        between = found - projections
         kept = {node} if projections else between
         for here in sorted(between, key=self.rank.__getitem__) if projections else ():
             if any(src in projections or src in kept for src in self.reads[here]):
@@ -137,19 +131,14 @@ class Flow:
 
     def back_through(self, node: int, words: Set[str]) -> tuple[set[int], set[int]] | None:
         """Returns the same, if nothing but nodes of these words lies between; else None."""
-        between, projections, open_ = set[int](), set[int](), [node]
-        while open_:
-            here = open_.pop()
-            if here in between or here in projections or self.is_held[here]:
-                continue
-            if here in self.projections:
-                projections.add(here)
-            elif self.does[here] not in words:
-                return None
-            else:
-                between.add(here)
-                open_.extend(self.reads[here])
-        return between, projections
+        found = self._back(node, lambda here: here in self.projections or self.does[here] not in words)
+        between = found - self.projections
+        return (between, found - between) if all(self.does[here] in words for here in between) else None
+
+    def _back(self, node: int, is_end: Callable[[int], bool]) -> set[int]:
+        """Returns the activations that a node goes back to, itself included, as far as the nearest ends."""
+        starts = [] if self.is_held[node] else [node]
+        return set(reachable(starts, lambda here: () if is_end(here) else self._moving[here]))
 
     def projected_by(self, node: int) -> list[int]:
         """Returns the projections that read its values, past casts, views and copies."""
@@ -157,10 +146,8 @@ class Flow:
 
     def between(self, start: int, end: int) -> set[int]:
         """Returns `end` and all that it goes back to as far as `start`, which is not in it, or as what is older."""
-        result, open_ = set[int](), [end]
-        while open_:
-            node = open_.pop()
-            if node not in result and node != start and self.rank[node] > self.rank[start]:
-                result.add(node)
-                open_.extend(self.reads[node])
-        return result
+
+        def later(nodes: Sequence[int]) -> list[int]:
+            return [node for node in nodes if self.rank[node] > self.rank[start]]
+
+        return set(reachable(later([end]), lambda node: later(self.reads[node])))

@@ -7,6 +7,7 @@ something else keeps the value shows later, so the question is asked when the st
 
 from bisect import bisect_left
 from collections import defaultdict
+from collections.abc import Iterable
 from dataclasses import dataclass
 from heapq import heappop, heappush
 from typing import NamedTuple
@@ -18,6 +19,7 @@ from nbkit.capture.check.discarded import Dataflow, traits
 from nbkit.capture.check.masks import MOVING
 from nbkit.capture.replay.op_traits import A_VIEW, CHANGED_FORM, OpTraits
 from nbkit.ops.families import CASTS, CHOICES, MASK_READERS, OVERWRITING, UNFILLED
+from nbkit.step.reachable import reachable
 
 SAME_VALUES = (A_VIEW, CHANGED_FORM)
 BEGUN = ("nan", "inf", "overflow")
@@ -219,15 +221,17 @@ def reaches_gradients(bad: pd.DataFrame, ops: pd.DataFrame, flow: Dataflow, held
     """Returns of each bad tensor whether its NaN goes on, op by op, to an optimizer or to a gradient that stays."""
     steps, phases = Steps(ops, flow, held), ops["phase"].to_numpy()
     told = np.zeros(len(bad), dtype=bool)
+
+    def carriers(ops: Iterable[int]) -> list[Carrier]:
+        return [each for op in ops for each in steps.carriers(op) if not each.is_mask]
+
+    def stays(carrier: Carrier) -> bool:
+        phase, is_alive = phases[carrier.since], carrier.storage in flow.alive
+        return bool(phase == "optimizer" or (phase == "backward" and is_alive))
+
     for row, op_id in enumerate(bad["op_id"].tolist()):
-        frontier, seen = [each for each in steps.carriers(op_id) if not each.is_mask], set[Carrier]()
-        while frontier and not told[row]:
-            carrier = frontier.pop()
-            phase, is_alive = phases[carrier.since], carrier.storage in flow.alive
-            told[row] = phase == "optimizer" or (phase == "backward" and is_alive)
-            seen.add(carrier)
-            users = [op for op in flow.met_by(carrier.storage, carrier.since) if op in steps.held]
-            frontier += [each for op in users for each in steps.carriers(op) if not each.is_mask and each not in seen]
+        reached = reachable(carriers([op_id]), lambda one: carriers(flow.met_by(one.storage, one.since)))
+        told[row] = any(map(stays, reached))
     return told
 
 

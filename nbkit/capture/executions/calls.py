@@ -1,7 +1,7 @@
 """Holds recorded calls of ops without their tensors, and runs them once more on other values."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any, NamedTuple
@@ -15,6 +15,7 @@ from torch.fx import Node
 from nbkit.capture.executions.arrays import Array, Geometry, array_of, blank, fill, geometry_of, tensor_of
 from nbkit.capture.replay.copies import tensors_in, with_copies
 from nbkit.capture.replay.op_traits import OpTraits, bound, traits_of, written_tensors
+from nbkit.step.reachable import reachable
 from nbkit.trace.executions.values import Values
 
 WRITTEN_MEMORY = "view of written memory"
@@ -121,20 +122,18 @@ class Calls:
         for call in self.calls:
             if not call.is_random and any(source in changed for source in call.sources):
                 changed.update(call.results)
-        needed: set[int] = set()
-        waiting = [self.maker[result] for result in wanted if result in self.maker]
-        while waiting:
-            call = waiting.pop()
-            if call.number in needed:
-                continue
-            needed.add(call.number)
-            if call.is_random:
-                continue
-            for source in call.sources:
-                is_there = source in replaced or (source not in changed and self.values.get(source) is not None)
-                if not is_there and source in self.maker:
-                    waiting.append(self.maker[source])
-        return needed
+
+        def is_there(result: int) -> bool:
+            return result in replaced or (result not in changed and self.values.get(result) is not None)
+
+        def makers(results: Iterable[int]) -> list[int]:
+            return [self.maker[result].number for result in results if result in self.maker]
+
+        def before(number: int) -> list[int]:
+            call = self.calls[number]
+            return [] if call.is_random else makers(source for source in call.sources if not is_there(source))
+
+        return set(reachable(makers(wanted), before))
 
     def _run(self, call: Call, replaced: Mapping[int, Array], made: Mapping[int, Tensor]) -> list[Tensor]:
         if call.is_random:

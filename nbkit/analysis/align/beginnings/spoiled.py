@@ -7,6 +7,7 @@ from nbkit.analysis.align.errors import error_of
 from nbkit.analysis.align.events import Event, first_use
 from nbkit.analysis.align.matches import Match, Matches
 from nbkit.analysis.align.side import Side
+from nbkit.step.reachable import reachable
 from nbkit.units import general
 
 # A copy in the same dtype differs by less; a result rounded to a dtype by 0.3 of its eps, as 2-norms.
@@ -60,12 +61,8 @@ def _narrow_side(left: Side, right: Side, match: Match) -> int | None:
 
 def _behind(side: Side, number: int, known: set[int]) -> list[int]:
     """Returns what is made of a result, but for what begins elsewhere."""
-    found, waiting = set[int](), [number]
-    while waiting:
-        new = set(side.execution.readers[waiting.pop()]) - found - known
-        found |= new
-        waiting += new
-    return sorted(found)
+    made = reachable([number], lambda one: set(side.execution.readers[one]) - known)
+    return sorted(one for one in made if one != number)
 
 
 def _is_off(left: Side, right: Side, matches: Matches, number: int, buffer: Match) -> bool:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from nbkit.analysis.structure.flow import Flow
 from nbkit.analysis.structure.patterns.pattern_match import PatternMatch
 from nbkit.ops.kinds import PARTS
+from nbkit.step.reachable import reachable
 
 
 @dataclass(frozen=True)
@@ -59,22 +60,14 @@ def _addition(flow: Flow, node: int, known: dict[int, Addition]) -> Addition | N
 
 def _comes_from(flow: Flow, branch: int, skip: int, known: dict[int, Addition]) -> bool:
     """Returns whether a branch comes from `skip` with a projection on the way, which x + x ** 3 in a GELU has not."""
-    seen, open_ = set[int](), [branch]
-    is_met = has_projection = False
-    while open_:
-        node = open_.pop()
-        if node in seen or flow.rank[node] < flow.rank[skip]:
-            continue
-        seen.add(node)
-        is_met |= node == skip
-        if node in known:
-            # What a known addition passes on is older than its branch, and a projection was on the way.
-            has_projection = True
-            open_.append(known[node].skip)
-        elif node != skip:
-            has_projection |= flow.is_projection(node)
-            open_.extend(flow.reads[node])
-    return is_met and has_projection
+
+    def older(node: int) -> list[int]:
+        # What a known addition passes on is older than its branch, and a projection was on the way.
+        reads = [known[node].skip] if node in known else flow.reads[node] if node != skip else []
+        return [src for src in reads if flow.rank[src] >= flow.rank[skip]]
+
+    met = set(reachable([branch] if flow.rank[branch] >= flow.rank[skip] else [], older))
+    return skip in met and any(node in known or (node != skip and flow.is_projection(node)) for node in met)
 
 
 class _PastNorms:

@@ -10,6 +10,7 @@ from nbkit.findings.finding import Finding, at_ops, rule
 from nbkit.findings.training.facts import Audit, at_line
 from nbkit.ops.families import DRAWS
 from nbkit.ops.names import packet_of
+from nbkit.step.reachable import reachable
 
 # The results of the last step are alive at its end, and may be; so may those of the step before.
 FEWEST_STEPS = 3
@@ -72,12 +73,7 @@ class _Graph:
 
     def _with_all_before(self, op_ids: set[int]) -> set[int]:
         """Returns ops and all that their results were computed by."""
-        seen, ahead = set(op_ids), [*op_ids]
-        while ahead:
-            new = self._before(ahead.pop()) - seen
-            seen |= new
-            ahead += new
-        return seen
+        return set(reachable(op_ids, self._before))
 
 
 def _kept(audit: Audit, op_ids: list[int], steps: int) -> Finding:
