@@ -1,7 +1,7 @@
 """Keeps where each tensor of a graph comes from while nodes are added, and writes its edges and its row from that."""
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Self
 
 from nbkit.graphs.rows import GraphRows
 
@@ -23,13 +23,13 @@ class Value:
     writes: int = 0
     attributes: dict[str, Any] = field(default_factory=dict)
 
-    def given_by(self, node_id: int, port: int = 0) -> "Value":
+    def given_by(self, node_id: int | None, port: int | None = 0) -> Self:
         """Notes that a node gives it from now on; returns itself."""
         self.node_id, self.port = node_id, port
         self.maker = node_id if self.maker is None else self.maker
         return self
 
-    def written_by(self, node_id: int, port: int = 0) -> "Value":
+    def written_by(self, node_id: int | None, port: int | None = 0) -> Self:
         """Notes the same of a node that computes it, which counts as a write."""
         self.writes += 1
         return self.given_by(node_id, port)

@@ -15,6 +15,7 @@ from nbkit.capture.graphs import fx_values
 from nbkit.capture.graphs.fx_inputs import GraphInput, changed_by, inputs_of, unsigned_input
 from nbkit.graphs.module_paths import Held, ModulePaths
 from nbkit.graphs.rows import GraphRows
+from nbkit.graphs.values import Value
 
 GRAPH = "export"
 
@@ -35,18 +36,11 @@ def exported_graph(program: ExportedProgram | GraphModule) -> dict[str, pd.DataF
     return {**rows.frames(), "modules": paths.frame(type(program).__name__)}
 
 
-@dataclass
-class _Value:
-    """Holds where the value of an FX node comes from now, and what its row of graph_tensors will say."""
+@dataclass(slots=True)
+class _Value(Value):
+    """Holds with a tensor the value that torch keeps of it: fake, described, or a list of such."""
 
-    node_id: int
-    port: int | None
-    name: str
-    kind: str = "temporary"
     value: Any = None
-    maker: int | None = None
-    reads: int = 0
-    writes: int = 1
 
 
 class _Walk:
@@ -116,24 +110,21 @@ class _Walk:
             trainable = isinstance(value, Tensor) and value.requires_grad
             is_buffer = graph_input.kind == "buffer"
             self.paths.holds(Held(graph_input.name, id(value), size["numel"], size["size_bytes"], is_buffer, trainable))
-        return _Value(node_id, 0, graph_input.name, graph_input.kind, value, node_id, writes=0)
+        return _value(graph_input.name, value, graph_input.kind).given_by(node_id)
 
     def _call(self, node: Node) -> None:
         source = node.args[0] if node.op == "call_function" and node.target is getitem else None
         if isinstance(source, Node) and isinstance(fx_values.value_of(source), list | tuple):
-            made = self.values[source]
-            result = fx_values.value_of(node)
-            port = cast(int, node.args[1])
-            self.values[node] = _Value(made.node_id, port, node.name, value=result, maker=made.node_id)
+            result = _value(node.name, fx_values.value_of(node))
+            self.values[node] = result.written_by(self.values[source].node_id, cast(int, node.args[1]))
             return
         value = fx_values.value_of(node)
         inside = self._inside(str(node.target)) if node.op == "call_module" else []
         node_id = self._op(node, value)
         self._reads(node, node_id, inside)
         for changed_node, back in fx_values.written(node):
-            changed = self.values[changed_node]
-            changed.node_id, changed.port, changed.writes = node_id, back, changed.writes + 1
-        self.values[node] = _Value(node_id, 0, node.name, value=value, maker=node_id)
+            self.values[changed_node].written_by(node_id, back)
+        self.values[node] = _value(node.name, value).written_by(node_id)
 
     def _op(self, node: Node, value: Any) -> int:
         stack = fx_values.module_stack(node)
@@ -198,17 +189,11 @@ class _Walk:
         for slot, argument in fx_values.named_arguments(node):
             for read in fx_values.nodes_in(argument):
                 if read not in self.subgraphs:
-                    self._edge(self.values[read], node_id, port, slot)
+                    self.values[read].read_by(self.rows, node_id, port, slot)
                     port += 1
         for slot, value in inside:
-            self._edge(value, node_id, port, slot)
+            value.read_by(self.rows, node_id, port, slot)
             port += 1
-
-    def _edge(self, value: _Value, node_id: int, port: int, slot: str | None = None) -> None:
-        value.reads += 1
-        columns = fx_values.tensor_columns(value.value)
-        columns.pop("device", None)
-        self.rows.edge(value.node_id, node_id, value.name, src_port=value.port, dst_port=port, slot=slot, **columns)
 
     def _outputs(self, node: Node) -> None:
         leaves = _leaves(node.args[0])
@@ -220,16 +205,19 @@ class _Walk:
             node_id = self.rows.node(self.graph, "output", name, attributes={**facts, **constant}, **columns)
             if isinstance(leaf, Node):
                 value = self.values[leaf]
-                self._edge(value, node_id, 0)
+                value.read_by(self.rows, node_id, 0)
                 value.kind = "output" if value.kind == "temporary" else value.kind
 
     def _tensor(self, value: _Value) -> None:
-        columns = fx_values.tensor_columns(value.value)
-        columns.pop("device", None)
-        if isinstance(value.value, list | tuple) and value.kind == "temporary":
-            return  # its tensors have names of their own
-        counts: dict[str, Any] = {"reads": value.reads, "writes": value.writes, **fx_values.sizes(value.value)}
-        self.rows.tensor(self.graph, value.name, value.kind, node_id=value.maker, **columns, **counts)
+        # The tensors of a list have names of their own.
+        if not isinstance(value.value, list | tuple) or value.kind != "temporary":
+            value.write(self.rows, self.graph, **fx_values.sizes(value.value))
+
+
+def _value(name: str, value: Any, kind: str = "temporary") -> _Value:
+    columns = fx_values.tensor_columns(value)
+    columns.pop("device", None)
+    return _Value(name, kind, columns, value=value)
 
 
 def _holder(kind: str, path: str) -> str | None:
