@@ -45,6 +45,19 @@ class Step:
         return (self.tensors["role"] == "output").to_numpy(bool)
 
     @cached_property
+    def positions(self) -> Ints:
+        return self.tensors["position"].to_numpy(np.int64)
+
+    @cached_property
+    def requires_grad(self) -> Flags:
+        return self.tensors["requires_grad"].to_numpy(bool)
+
+    @cached_property
+    def sizes(self) -> Ints:
+        """Returns the bytes of each tensor; 0 where they are not known."""
+        return self.tensors["size_bytes"].to_numpy(np.int64, na_value=0)
+
+    @cached_property
     def memory(self) -> Ints:
         """Returns the number of each tensor's memory, shared by views.
 

@@ -5,7 +5,8 @@ after the op that made the Inf, so the question is asked when the step is over, 
 """
 
 from collections.abc import Iterator
-from functools import cache
+from dataclasses import dataclass
+from functools import cache, cached_property
 from heapq import heappop, heappush
 
 import numpy as np
@@ -15,6 +16,7 @@ from nbkit.capture.calls.call_of import op_of
 from nbkit.capture.replay.op_traits import A_VIEW, OpTraits, traits_of
 from nbkit.errors import OptionError
 from nbkit.ops.families import CASTS
+from nbkit.step.step import Flags, Ints, Step
 
 # A gradient is needed, though it requires none itself; so is what an optimizer steps by.
 NEEDED_IN = ("backward", "optimizer")
@@ -22,30 +24,39 @@ NEEDED_IN = ("backward", "optimizer")
 Carrier = tuple[int, int]
 
 
-class Dataflow:
+@dataclass(frozen=True, eq=False)
+class Dataflow(Step):
     """Says which ops met a storage, and which tensors an op met; `alive` are the storages that outlived the step."""
 
-    def __init__(self, ops: pd.DataFrame, tensors: pd.DataFrame, alive: set[int]) -> None:
-        self.names = ops["op"].to_numpy()
-        self.alive = alive
-        self.op_id = tensors["op_id"].to_numpy()  # in order
-        self.storage = tensors["storage_id"].fillna(-1).to_numpy(dtype=np.int64)
-        self.position = tensors["position"].to_numpy()
-        self.is_output = (tensors["role"] == "output").to_numpy()
-        self.is_integer = tensors["dtype"].str.match(r"u?int|bool").to_numpy(dtype=bool)
-        self.size_bytes = tensors["size_bytes"].fillna(0).to_numpy(dtype=np.int64)
-        self.requires_grad = tensors["requires_grad"].to_numpy()
-        self.by_storage = np.argsort(self.storage, kind="stable")
-        self.in_order = self.storage[self.by_storage]
+    alive: set[int]
+
+    @cached_property
+    def names(self) -> np.ndarray:
+        return self.ops["op"].to_numpy()
+
+    @cached_property
+    def storage(self) -> Ints:
+        """Returns the storage of each tensor; -1 of one without its own."""
+        return np.maximum(self.memory, -1)
+
+    @cached_property
+    def is_integer(self) -> Flags:
+        return self.tensors["dtype"].str.match(r"u?int|bool").to_numpy(dtype=bool)
+
+    @cached_property
+    def _by_storage(self) -> tuple[Ints, Ints]:
+        """Returns the rows by storage, and the storage of each of them."""
+        rows = np.argsort(self.storage, kind="stable")
+        return rows, self.storage[rows]
 
     def is_discarded(self, op_id: int, position: int, doubtful: set[int]) -> bool:
         """Returns whether of this result, which needs no gradient, nothing is left but integers.
 
         `doubtful` are the ops at which something else goes wrong: what they make of the result is a finding.
         """
-        rows = self.rows(op_id)
-        made = rows[self.is_output[rows] & (self.position[rows] == position)]
-        if len(made) != 1 or self.requires_grad[rows].any():
+        made = self.results(op_id)
+        made = made[self.positions[made] == position]
+        if len(made) != 1 or self.requires_grad[self.rows(op_id)].any():
             return False
         carriers: list[Carrier] = [(op_id, int(self.storage[made[0]]))]
         last_written: dict[int, int] = {}
@@ -82,9 +93,8 @@ class Dataflow:
 
     def _carried_on(self, op_id: int) -> set[int] | None:
         """Returns the storages of results that still hold the values, none after a cast; None if it does other work."""
-        rows, op = self.rows(op_id), traits(self.names[op_id])
-        results = rows[self.is_output[rows]]
-        if self.requires_grad[rows].any() or not len(results):
+        op, results = traits(self.names[op_id]), self.results(op_id)
+        if self.requires_grad[self.rows(op_id)].any() or not len(results):
             return None
         is_integer = self.is_integer[results]
         if op.packet in CASTS and is_integer.all():
@@ -93,20 +103,15 @@ class Dataflow:
             return None
         return set(self.storage[results].tolist())
 
-    def results(self, op_id: int) -> np.ndarray:
+    def results(self, op_id: int) -> Ints:
         """Returns the rows of what an op made or wrote to."""
-        rows: np.ndarray = self.rows(op_id)
-        found: np.ndarray = rows[self.is_output[rows]]
-        return found
-
-    def rows(self, op_id: int) -> np.ndarray:
-        """Returns the rows of the tensors that an op met."""
-        return np.arange(*np.searchsorted(self.op_id, [op_id, op_id + 1]))
+        rows = self.rows(op_id)
+        return rows[self.is_output[rows]]
 
     def met_by(self, storage: int, since: int) -> Iterator[int]:
         """Yields the ops after `since` that read or write a storage, in call order."""
-        start, end = np.searchsorted(self.in_order, [storage, storage + 1])
-        ops = np.unique(self.op_id[self.by_storage[start:end]])
+        rows, in_order = self._by_storage
+        ops = np.unique(self.op_ids[rows[slice(*np.searchsorted(in_order, [storage, storage + 1]))]])
         yield from ops[ops > since].tolist()
 
 

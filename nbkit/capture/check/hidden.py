@@ -68,7 +68,7 @@ class Steps:
         for each in held:
             self.held[each.op].append(each)
         sizes: dict[int, int] = {}
-        for storage, size in zip(flow.storage.tolist(), flow.size_bytes.tolist(), strict=True):
+        for storage, size in zip(flow.storage.tolist(), flow.sizes.tolist(), strict=True):
             sizes[storage] = max(size, sizes.get(storage, 0))
         self.sizes = sizes
 
@@ -77,7 +77,7 @@ class Steps:
         made = []
         for each in self.held.get(op, ()):
             results = self.flow.results(op)
-            at = results[self.flow.position[results] == each.position]
+            at = results[self.flow.positions[results] == each.position]
             storage = int(self.flow.storage[at[0]]) if len(at) == 1 else -1
             made.append(Carrier(op, storage, each.has_inf, each.is_mask))
         return made
@@ -86,7 +86,7 @@ class Steps:
         """Returns whether a result of an op is as large as anything that was seen of its storage."""
         results = self.flow.results(op)
         of_storage = results[self.flow.storage[results] == storage]
-        return bool((self.flow.size_bytes[of_storage] == self.sizes[storage]).any())
+        return bool((self.flow.sizes[of_storage] == self.sizes[storage]).any())
 
 
 class Formula:
@@ -101,7 +101,7 @@ class Formula:
     def takes_out(self, position: int) -> bool:
         """Returns whether all that reads this result, or what is made of it, has taken out what is not finite."""
         made = self.flow.results(self.first)
-        storages = self.flow.storage[made[self.flow.position[made] == position]]
+        storages = self.flow.storage[made[self.flow.positions[made] == position]]
         carriers = [each for each in self.steps.carriers(self.first) if each.storage in storages]
         seen: set[Carrier] = set()
         if not carriers:

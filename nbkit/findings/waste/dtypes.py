@@ -42,7 +42,7 @@ def parameter_casts(step: RecordedStep) -> Iterator[Finding]:
     before, after = step.tensor_rows(casts, "input"), step.tensor_rows(casts, "output")
     rows = casts[(before[casts] >= 0) & (after[casts] >= 0)]
     # A line may turn a weight before it casts it: that is the same memory.
-    rows = rows[[storage in step.held_names for storage in step.dataflow.memory[before[rows]].tolist()]]
+    rows = rows[[storage in step.held_names for storage in step.memory[before[rows]].tolist()]]
     rows = rows[
         [_is_waste(*dtypes) for dtypes in zip(step.dtypes[before[rows]], step.dtypes[after[rows]], strict=True)]
     ]
@@ -59,7 +59,7 @@ def _is_waste(before: str, after: str) -> bool:
 def _is_anew(step: RecordedStep, before: Ints, after: Ints) -> bool:
     """Returns whether these are no copies made once: those without a graph may be kept for later calls."""
     copied = step.tensors["tensor_id"].to_numpy()[before]
-    return bool(step.needs_grad[after].any() or len(np.unique(copied)) < len(copied))
+    return bool(step.requires_grad[after].any() or len(np.unique(copied)) < len(copied))
 
 
 def _has_weight(step: RecordedStep, before: Ints) -> bool:
@@ -68,7 +68,7 @@ def _has_weight(step: RecordedStep, before: Ints) -> bool:
 
 
 def _cast(step: RecordedStep, rows: Ints, before: Ints, after: Ints) -> Finding:
-    names = list(dict.fromkeys(step.held_names[storage] for storage in step.dataflow.memory[before].tolist()))
+    names = list(dict.fromkeys(step.held_names[storage] for storage in step.memory[before].tolist()))
     modules = step.ops["module"].iloc[rows].nunique()
     of = f"parameters of {modules:,} modules" if modules > 1 else " and ".join(names[:2])
     of = f"{names[0]} and {len(names) - 1:,} more parameters" if modules == 1 and len(names) > 2 else of
@@ -96,8 +96,7 @@ def wide_products(step: RecordedStep) -> Iterator[Finding]:
     products = step.named(*PRODUCTS, *CONVOLUTIONS) & step.in_module
     reads = np.zeros(len(step.ops), dtype=bool)
     # A linear layer reads its weight through t(), which is the same memory.
-    flow = step.dataflow
-    reads[flow.op_ids[~flow.is_output & np.isin(flow.memory, flow.memory[is_wide])]] = True
+    reads[step.op_ids[~step.is_output & np.isin(step.memory, step.memory[is_wide])]] = True
     for model, of in held.groupby("model", sort=False):
         mine = (step.ops["model"] == model).to_numpy(bool) & products
         share = float(of["numel"][of["dtype"] != "float64"].sum()) / max(float(of["numel"].sum()), 1.0)
@@ -117,7 +116,7 @@ def _wide(step: RecordedStep, products: Flags, wide: Flags, parameters: pd.DataF
         f"{'computes' if len(rows) == 1 else 'compute'} in float64, in which {are}; most parameters of "
         f"{parameters['model'].iloc[0]} are {common}"
     )
-    used = np.flatnonzero(wide[step.dataflow.op_ids] & (step.dtypes == "float64"))
+    used = np.flatnonzero(wide[step.op_ids] & (step.dtypes == "float64"))
     finding = wide_products.finding(
         message,
         NARROW,

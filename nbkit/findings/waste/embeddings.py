@@ -25,7 +25,7 @@ def zero_rows(step: RecordedStep) -> Iterator[Finding]:
     backward, forward = backward[forward >= 0], forward[forward >= 0]
     tables, gradients = step.tensor_rows(forward, "input"), step.tensor_rows(backward, "output")
     indices = step.tensor_rows(backward, "input", 1)
-    memory, numel = step.dataflow.memory, step.tensors["numel"].to_numpy(np.int64)
+    memory, numel = step.memory, step.tensors["numel"].to_numpy(np.int64)
     for of in np.unique(memory[tables[forward]]).tolist():
         rows = backward[memory[tables[forward]] == of]
         name = step.held_names.get(of)
@@ -44,7 +44,7 @@ def zero_rows(step: RecordedStep) -> Iterator[Finding]:
 
 def _is_only_looked_up(step: RecordedStep, memory: int) -> bool:
     """Returns whether no op of the forward pass but a lookup reads a table."""
-    rows = np.flatnonzero((step.dataflow.memory == memory) & ~step.dataflow.is_output)
-    ops: Ints = step.dataflow.op_ids[rows]
+    rows = np.flatnonzero((step.memory == memory) & ~step.is_output)
+    ops: Ints = step.op_ids[rows]
     ahead = ops[step.in_phase("forward")[ops] & step.is_op[ops]]
     return bool(step.named("embedding")[ahead].all())

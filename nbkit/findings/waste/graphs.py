@@ -32,7 +32,7 @@ def unused_graph(step: RecordedStep) -> Iterator[Finding]:
         if not ops.any() or ops[used].any() or _has_other_leaf(step, ops):
             continue
         graph = _with_graph(step, ops)
-        rows = np.flatnonzero(graph[step.dataflow.op_ids])
+        rows = np.flatnonzero(graph[step.op_ids])
         if (graph & ~is_cast).any():
             yield _finding(step, model, count, ops, rows)
 
@@ -50,20 +50,19 @@ def _evaluated(step: RecordedStep, model: str) -> Flags:
 def _with_graph(step: RecordedStep, ops: Flags) -> Flags:
     """Returns which of these ops give something with a graph."""
     result = np.zeros(len(step.ops), dtype=bool)
-    result[step.dataflow.op_ids[step.dataflow.is_output & step.needs_grad]] = True
+    result[step.op_ids[step.is_output & step.requires_grad]] = True
     return np.asarray(result & ops)
 
 
 def _has_other_leaf(step: RecordedStep, ops: Flags) -> bool:
     """Returns whether an op reads a leaf that needs a gradient, and is no parameter."""
-    flow = step.dataflow
-    made = flow.tensor_ids[flow.is_output & step.needs_grad]
-    leaf = ~flow.is_output & step.needs_grad & step.tensors["name"].isna().to_numpy(bool) & ops[flow.op_ids]
-    return bool((~np.isin(flow.tensor_ids[leaf], made)).any())
+    made = step.tensor_ids[step.is_output & step.requires_grad]
+    leaf = ~step.is_output & step.requires_grad & step.tensors["name"].isna().to_numpy(bool) & ops[step.op_ids]
+    return bool((~np.isin(step.tensor_ids[leaf], made)).any())
 
 
 def _finding(step: RecordedStep, model: str, calls: int, ops: Flags, rows: Ints) -> Finding:
-    held = rows[~np.isin(step.dataflow.memory[rows], step.dataflow.memory[step.tensors["name"].notna().to_numpy(bool)])]
+    held = rows[~np.isin(step.memory[rows], step.memory[step.tensors["name"].notna().to_numpy(bool)])]
     total = step.bytes_of(held)
     reader, together = _reader(step, ops)
     has_backward = step.in_phase("backward").any()
@@ -90,10 +89,9 @@ def _finding(step: RecordedStep, model: str, calls: int, ops: Flags, rows: Ints)
 
 def _reader(step: RecordedStep, ops: Flags) -> tuple[int | None, int]:
     """Returns the op outside of the model that reads most results with their graphs, and how many; null for one."""
-    flow = step.dataflow
-    made = np.unique(flow.tensor_ids[flow.is_output & step.needs_grad & ops[flow.op_ids]])
+    made = np.unique(step.tensor_ids[step.is_output & step.requires_grad & ops[step.op_ids]])
     outside = _with_graph(step, ~ops)
-    reads = np.flatnonzero(~flow.is_output & step.needs_grad & outside[flow.op_ids] & np.isin(flow.tensor_ids, made))
-    counts = np.bincount(flow.op_ids[reads], minlength=len(step.ops))
+    reads = np.flatnonzero(~step.is_output & step.requires_grad & outside[step.op_ids] & np.isin(step.tensor_ids, made))
+    counts = np.bincount(step.op_ids[reads], minlength=len(step.ops))
     most = int(counts.max(initial=0))
     return (int(counts.argmax()) if most >= FEWEST_CALLS else None), most

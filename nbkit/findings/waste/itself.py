@@ -22,13 +22,13 @@ def compared_with_itself(step: RecordedStep) -> Iterator[Finding]:
     that is the model itself; not where actions are drawn from one of them, as in the first epoch of PPO.
     """
     origins, seen = _Origins(step), set[object]()
-    for call in step.dataflow.calls():
+    for call in step.calls():
         if len(call.inputs) != 2 or not step.is_op[call.op_id] or packet_of(step.names[call.op_id]) in TOGETHER:
             continue
         one, other = (origins.of(row) for row in call.inputs)
         if not origins.are_equal(one, other):
             continue
-        first, second = (int(step.dataflow.op_ids[row]) for row in (one, other))
+        first, second = (int(step.op_ids[row]) for row in (one, other))
         result, before = (_of_module(step, op, call.op_id) for op in (second, first))
         # An expression that is written twice, of one pass, is no second pass.
         if result is None or before is None or result == before:
@@ -53,7 +53,7 @@ class _Origins:
 
     def of(self, row: int) -> int:
         """Returns the row in which an op of several tensors, or a part, gave what this one was made of; -1 for none."""
-        dataflow, passed, found = self.step.dataflow, [], row
+        dataflow, passed, found = self.step, [], row
         while found not in self.known and (maker := int(dataflow.makers[found])) >= 0:
             passed.append(found)
             rows = dataflow.rows(int(dataflow.op_ids[maker]))
@@ -71,7 +71,7 @@ class _Origins:
         """Returns whether two ops of a model gave the same values in these rows, each by itself."""
         if one < 0 or other < 0:
             return False
-        ops, places = self.step.dataflow.op_ids[[one, other]], self.step.tensors["position"].to_numpy()[[one, other]]
+        ops, places = self.step.op_ids[[one, other]], self.step.tensors["position"].to_numpy()[[one, other]]
         firsts = self.step.firsts[ops]
         return bool(ops[0] != ops[1] and firsts[0] == firsts[1] >= 0 and places[0] == places[1])
 
@@ -83,9 +83,9 @@ def _of_module(step: RecordedStep, op: int, reader: int) -> int | None:
         current = pending.pop(0)
         if step.in_module[current] and _is_outside(step, reader, current):
             return current
-        rows = step.dataflow.rows(current)
-        makers = step.dataflow.makers[rows[~step.dataflow.is_output[rows]]]
-        before = set(step.dataflow.op_ids[makers[makers >= 0]].tolist()) - seen
+        rows = step.rows(current)
+        makers = step.makers[rows[~step.is_output[rows]]]
+        before = set(step.op_ids[makers[makers >= 0]].tolist()) - seen
         seen |= before
         pending += sorted(before, reverse=True)
     return None
@@ -104,9 +104,9 @@ def _is_drawn_from(step: RecordedStep, results: Sequence[int]) -> bool:
     """Returns whether something is drawn of what these ops gave: an action, a token."""
     seen, pending = set(results), [*results]
     while pending:
-        rows = step.dataflow.rows(pending.pop())
-        following = [row for made in rows.tolist() for row in step.dataflow.readers.get(made, ())]
-        for op in np.unique(step.dataflow.op_ids[following]).tolist():
+        rows = step.rows(pending.pop())
+        following = [row for made in rows.tolist() for row in step.readers.get(made, ())]
+        for op in np.unique(step.op_ids[following]).tolist():
             if packet_of(step.names[op]) in DRAWING:
                 return True
             if op not in seen:

@@ -60,7 +60,7 @@ def _finding(step: RecordedStep, culprits: Ints, converted: Ints) -> Finding:
         message,
         ADVICE,
         effect_bytes=moved,
-        evidence={"convolutions": np.unique(step.dataflow.op_ids[converted]).tolist()},
+        evidence={"convolutions": np.unique(step.op_ids[converted]).tolist()},
     )
     return step.finding(finding, culprits)
 
@@ -73,10 +73,10 @@ class _Back:
 
     def culprit(self, row: int) -> int | None:
         """Returns the first op after a channels_last tensor that made memory of another layout; null if none."""
-        op_of, storage = self.step.dataflow.op_ids, self.step.dataflow.memory
+        op_of, storage = self.step.op_ids, self.step.memory
         culprit = None
         for _ in range(MOST_STEPS):
-            result = int(self.step.dataflow.makers[row])
+            result = int(self.step.makers[row])
             inputs = [] if result < 0 else self._inputs(int(op_of[result]))
             if not inputs or not self.step.in_module[op_of[result]]:
                 return None
@@ -90,7 +90,7 @@ class _Back:
         return None
 
     def _inputs(self, op: int) -> list[int]:
-        return [row for row in self.step.dataflow.rows(op).tolist() if not self.step.dataflow.is_output[row]]
+        return [row for row in self.step.rows(op).tolist() if not self.step.is_output[row]]
 
 
 def _layouts(tensors: pd.DataFrame) -> Ints:

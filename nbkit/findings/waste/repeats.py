@@ -40,7 +40,7 @@ def repeated_work(step: RecordedStep) -> list[Finding]:
         by_line[sources[repeat.row]].append(repeat)
     for repeats in by_line.values():
         groups[frozenset(modules[row] for repeat in repeats for row in repeat[:2])] += repeats
-    written = step.dataflow.is_output & step.in_module[step.dataflow.op_ids]
+    written = step.is_output & step.in_module[step.op_ids]
     least = LEAST_SHARE * max(int(step.sizes[written].sum()), 1)
     return [
         _finding(step, names, repeats)
@@ -67,8 +67,8 @@ def _repeats(step: RecordedStep) -> Iterator[Repeat]:
     """Yields the ops of the forward pass that compute again what one of another module has computed."""
     in_module, parent = step.in_module.tolist(), step.parent
     names, modules = step.ops["op"].tolist(), step.ops["module"].tolist()
-    is_written, numel, firsts = step.dataflow.is_written, step.tensors["numel"].to_numpy(), step.firsts.tolist()
-    for call in step.dataflow.calls():
+    is_written, numel, firsts = step.is_written, step.tensors["numel"].to_numpy(), step.firsts.tolist()
+    for call in step.calls():
         row, first = call.op_id, firsts[call.op_id]
         if first in (row, -1) or packet_of(names[row]) in FILLING or not is_written[call.outputs].any():
             continue

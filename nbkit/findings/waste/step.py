@@ -17,17 +17,14 @@ DRAWING = DRAWS | DROPOUTS
 
 
 @dataclass(frozen=True)
-class RecordedStep(TimedStep):
-    """Holds a step with its tensors; `modes` says of (model, module, module_call) whether it was in training mode."""
+class RecordedStep(Step, TimedStep):
+    """Holds a step with its tensors; `modes` says of (model, module, module_call) whether it was in training mode.
 
-    tensors: pd.DataFrame
+    Its op_ids are rows of ops.
+    """
+
     parameters: pd.DataFrame
     modes: Mapping[tuple[str, str, int], bool]
-
-    @cached_property
-    def dataflow(self) -> Step:
-        """Returns which op made, wrote and read what; op_ids are rows of ops."""
-        return Step(self.ops, self.tensors)
 
     @cached_property
     def firsts(self) -> Ints:
@@ -37,9 +34,9 @@ class RecordedStep(TimedStep):
         into their memory since. A draw, and what is not of aten, gives values of its own.
         """
         names, arguments, steps = (self.ops[name].tolist() for name in ("op", "arguments", "step"))
-        numbering, of_step, is_op = Numbering(self.dataflow), 0, self.is_op.tolist()
+        numbering, of_step, is_op = Numbering(self), 0, self.is_op.tolist()
         firsts = np.full(len(self.ops), -1, dtype=np.int64)
-        for call in self.dataflow.calls():
+        for call in self.calls():
             row = call.op_id
             if is_op[row]:
                 if steps[row] != of_step:
@@ -54,15 +51,6 @@ class RecordedStep(TimedStep):
         return self.tensors["dtype"].to_numpy(object)
 
     @cached_property
-    def sizes(self) -> Ints:
-        """Returns the bytes of each tensor row; 0 where they are not known."""
-        return self.tensors["size_bytes"].to_numpy(np.int64, na_value=0)
-
-    @cached_property
-    def needs_grad(self) -> Flags:
-        return self.tensors["requires_grad"].to_numpy(bool)
-
-    @cached_property
     def is_parameter(self) -> Flags:
         """Returns which tensor rows are parameters, not buffers."""
         names = self.parameters["name"][self.parameters["kind"] == "parameter"]
@@ -71,8 +59,8 @@ class RecordedStep(TimedStep):
     @cached_property
     def held_names(self) -> Mapping[int, str]:
         """Returns the name of the parameter in each storage that holds one."""
-        rows = np.flatnonzero(self.is_parameter & (self.dataflow.memory >= 0))
-        return dict(zip(self.dataflow.memory[rows].tolist(), self.tensors["name"].iloc[rows].tolist(), strict=True))
+        rows = np.flatnonzero(self.is_parameter & (self.memory >= 0))
+        return dict(zip(self.memory[rows].tolist(), self.tensors["name"].iloc[rows].tolist(), strict=True))
 
     @cached_property
     def in_module(self) -> Flags:
@@ -83,15 +71,15 @@ class RecordedStep(TimedStep):
         """Returns the row of one tensor of each of these ops, by op; -1 of other ops, and of those that have none."""
         chosen = np.zeros(len(self.ops), dtype=bool)
         chosen[ops] = True
-        at = np.flatnonzero(chosen[self.dataflow.op_ids] & (self.dataflow.is_output == (role == "output")))
-        at = at[self.tensors["position"].to_numpy()[at] == position]
+        at = np.flatnonzero(chosen[self.op_ids] & (self.is_output == (role == "output")))
+        at = at[self.positions[at] == position]
         result = np.full(len(self.ops), -1, dtype=np.int64)
-        result[self.dataflow.op_ids[at]] = at
+        result[self.op_ids[at]] = at
         return result
 
     def bytes_of(self, rows: Ints) -> int:
         """Returns the bytes of these tensors, those that share memory once."""
-        rows = rows[self.dataflow.memory[rows] >= 0]
+        rows = rows[self.memory[rows] >= 0]
         if not len(rows):
             return 0
-        return int(pd.Series(self.sizes[rows]).groupby(self.dataflow.memory[rows]).max().sum())
+        return int(pd.Series(self.sizes[rows]).groupby(self.memory[rows]).max().sum())
