@@ -23,6 +23,11 @@ def shapes_in(column: "pd.Series[str]") -> list[Shape | None]:
     return [shapes[code] for code in codes.tolist()]
 
 
+def cells_in(column: "pd.Series[Any]") -> list[Any]:
+    """Returns the cells of a column; null where there is none."""
+    return column.astype(object).where(column.notna(), None).tolist()
+
+
 @lru_cache(maxsize=16_384)
 def sizes_of(text: str) -> tuple[int, ...]:
     """Returns the same of one shape with -1 where a size is not known."""

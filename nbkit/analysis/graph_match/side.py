@@ -3,13 +3,15 @@
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 
+import numpy as np
 import pandas as pd
 
-from nbkit.ops.kinds import PASSING, op_kind
+from nbkit.ops.kinds import PASSING
 from nbkit.schema import EDGES, NODES, PARTS
-from nbkit.step.decode import Shape, shapes_in
+from nbkit.step.decode import Shape, cells_in
+from nbkit.step.nodes import Nodes
 from nbkit.step.reachable import reachable
 
 
@@ -101,17 +103,12 @@ class Side:
 def side_of(frames: Mapping[str, pd.DataFrame], graph: str) -> Side:
     """Returns the graph of that name in `frames`, which has nodes, edges and, where they were recognized, parts."""
     table = NODES.check(frames["nodes"])
-    table = table[table["graph"] == graph]
     parts = _parts(frames.get("parts", PARTS.frame()), graph)
-    nodes = {row[0]: Node(*row) for row in zip(*_columns(table), strict=True)}
-    inputs: dict[int, list[int]] = {node: [] for node in nodes}
-    readers: dict[int, list[int]] = {node: [] for node in nodes}
-    edges = EDGES.check(frames["edges"])
-    for source, reader in zip(_whole(edges["src"]), edges["dst"].tolist(), strict=True):
-        if source is not None and source in nodes and reader in nodes:
-            inputs[reader].append(source)
-            readers[source].append(reader)
-    side = Side(nodes, inputs, readers, parts)
+    known = Nodes(table, EDGES.check(frames["edges"]))
+    rows = np.flatnonzero(table["graph"] == graph).tolist()
+    own = zip(*(cells_in(table[name].iloc[rows]) for name in ("part_id", "role", "phase")), strict=True)
+    nodes = {row: _node(known, row, *of_row) for row, of_row in zip(rows, own, strict=True)}
+    side = Side(nodes, *known.among(rows), parts)
     for node in nodes.values():
         for part in side.ancestors(node.part):
             if parts[part].first_node is None:
@@ -119,44 +116,28 @@ def side_of(frames: Mapping[str, pd.DataFrame], graph: str) -> Side:
     return side
 
 
-def _columns(table: pd.DataFrame) -> list[list[object]]:
-    ops, kinds = _texts(table["op"]), table["kind"].tolist()
-    does = [op_kind(op) if kind == "op" else kind for op, kind in zip(ops, kinds, strict=True)]
-    texts = {name: _texts(table[name]) for name in ("name", "module", "role", "phase", "dtype")}
-    return [
-        table["node_id"].tolist(), kinds, ops, does, texts["name"], texts["module"], _whole(table["part_id"]),
-        texts["role"], texts["phase"], texts["dtype"], shapes_in(table["shape"]), _arguments(table["attributes"]),
-    ]  # fmt: skip
+def _node(known: Nodes, row: int, part: int | None, role: str | None, phase: str | None) -> Node:
+    kind, op = known.kinds[row], known.ops[row]
+    return Node(
+        row, kind, op, known.does[row] if kind == "op" else kind, known.names[row], known.modules[row], part, role,
+        phase, known.dtypes[row], known.shapes[row], _arguments(known.attributes[row]),
+    )  # fmt: skip
 
 
-def _arguments(attributes: pd.Series) -> list[str | None]:
-    """Returns the arguments of the ops of a recorded step, as JSON; null of other nodes."""
-    texts = _texts(attributes)
-    known: dict[str, str] = {}
-    for text in {text for text in texts if text is not None and '"arguments"' in text}:
-        given = json.loads(text).get("arguments")
-        if isinstance(given, dict):
-            known[text] = json.dumps(given)
-    return [known.get(text or "") for text in texts]
+@lru_cache(maxsize=1_024)
+def _arguments(attributes: str | None) -> str | None:
+    """Returns the arguments of an op of a recorded step, as JSON; null of other nodes."""
+    given = json.loads(attributes).get("arguments") if attributes and '"arguments"' in attributes else None
+    return json.dumps(given) if isinstance(given, dict) else None
 
 
 def _parts(table: pd.DataFrame, graph: str) -> dict[int, Part]:
     table = PARTS.check(table)
     table = table[table["graph"] == graph]
-    texts = [_texts(table[name]) for name in ("name", "module", "type", "role", "phase")]
-    columns = [table["part_id"].tolist(), _whole(table["parent_id"]), *texts, _whole(table["params"])]
-    result: dict[int, Part] = {}
-    for part_id, parent, name, module, kind, role, phase, params in zip(*columns, strict=True):
-        result[part_id] = Part(part_id, parent, name or "", module, kind, role, phase, params)
+    columns = ("part_id", "parent_id", "name", "module", "type", "role", "phase", "params")
+    rows = zip(*(cells_in(table[name]) for name in columns), strict=True)
+    result = {row[0]: Part(*row) for row in rows}
     for part in result.values():
         if part.parent is not None:
             result[part.parent].children.append(part.part_id)
     return result
-
-
-def _texts(column: "pd.Series[str]") -> list[str | None]:
-    return [value if isinstance(value, str) else None for value in column.tolist()]
-
-
-def _whole(column: "pd.Series[int]") -> list[int | None]:
-    return [None if is_null else value for value, is_null in zip(column.tolist(), column.isna(), strict=True)]

@@ -4,9 +4,9 @@ from collections.abc import Callable, Sequence, Set
 from functools import cached_property
 from heapq import heapify, heappop, heappush
 
-from nbkit.analysis.structure.source import Source
 from nbkit.ops.kinds import MAKERS, PRODUCTS, TRANSPARENT
-from nbkit.step.decode import Shape, shape_of
+from nbkit.step.decode import Shape
+from nbkit.step.nodes import Nodes
 from nbkit.step.reachable import reachable
 
 HELD = ("parameter", "buffer", "constant")
@@ -15,17 +15,12 @@ HELD = ("parameter", "buffer", "constant")
 class Flow:
     """Holds some nodes of a source, by their position in it, and the edges among them."""
 
-    def __init__(self, source: Source, members: Sequence[int]) -> None:
+    def __init__(self, source: Nodes, members: Sequence[int]) -> None:
         self.members = list(members)
         self.kinds, self.does = source.kinds, source.does
         self._ops = source.ops
         self._shapes, self._dtypes = source.shapes, source.dtypes
-        self.reads: dict[int, list[int]] = {node: [] for node in self.members}
-        self.readers: dict[int, list[int]] = {node: [] for node in self.members}
-        for src, dst in source.edges:
-            if src in self.readers and dst in self.reads:
-                self.reads[dst].append(src)
-                self.readers[src].append(dst)
+        self.reads, self.readers = source.among(self.members)
         self.rank = self._ranked()
 
     def _ranked(self) -> dict[int, int]:
@@ -65,8 +60,7 @@ class Flow:
 
     def shape(self, node: int) -> Shape | None:
         """Returns sizes of a node's first result; None if unknown."""
-        text = self._shapes[node]
-        return shape_of(text) if isinstance(text, str) else None
+        return self._shapes[node]
 
     def may_be_integer(self, node: int) -> bool:
         """Returns whether a node's first result holds integers, as far as is known."""

@@ -7,8 +7,8 @@ from functools import cached_property
 from nbkit.analysis.structure.flow import Flow
 from nbkit.analysis.structure.patterns import PatternMatch, patterns_in
 from nbkit.analysis.structure.patterns.residual import Addition, streams
-from nbkit.analysis.structure.source import Source
 from nbkit.analysis.structure.tree import Location
+from nbkit.step.nodes import Nodes
 
 TREE = "module tree"
 # Phases whose nodes are no part of the forward.
@@ -24,7 +24,7 @@ class Graph:
 
     name: str
     rows: list[int]
-    source: Source
+    source: Nodes
     phases: list[str | None]
     regions: list[str]
     types: Mapping[str, str]

@@ -11,7 +11,7 @@ import pandas as pd
 
 from nbkit.analysis.structure.tree import PartTree
 from nbkit.schema import TEXT
-from nbkit.step.decode import shape_of
+from nbkit.step.decode import cells_in, shape_of
 
 
 def parameter_forms(nodes: pd.DataFrame, tree: PartTree, parts: list[int]) -> list[Hashable]:
@@ -86,7 +86,7 @@ def held_parameters(nodes: pd.DataFrame, parts: pd.DataFrame, tensors: pd.DataFr
     """
     known = tensors[(tensors["kind"] == "parameter") & tensors["node_id"].notna()]
     sizes_of = {node: (size, count) for node, size, count in _rows(known, "node_id", "size_bytes", "numel")}
-    above = [None if pd.isna(parent) else int(parent) for parent in parts["parent_id"]]
+    above = cells_in(parts["parent_id"])
     rows = nodes[(nodes["kind"] == "parameter") & nodes["part_id"].notna()]
     held = defaultdict[int, _Held](_Held)
     first_at: dict[tuple[str, str], tuple[int, set[int]]] = {}
@@ -109,8 +109,7 @@ def held_parameters(nodes: pd.DataFrame, parts: pd.DataFrame, tensors: pd.DataFr
 
 def _rows(frame: pd.DataFrame, *columns: str) -> list[tuple[Any, ...]]:
     """Returns the rows of these columns; a null is None."""
-    lists = [frame[name].astype(object).where(frame[name].notna(), None).tolist() for name in columns]
-    return list(zip(*lists, strict=True))
+    return list(zip(*(cells_in(frame[name]) for name in columns), strict=True))
 
 
 def _holders(part: int, above: list[int | None]) -> list[int]:

@@ -11,10 +11,11 @@ from nbkit.analysis.structure.locations import REGIONS, regions_of
 from nbkit.analysis.structure.parameters import parameter_counts, parameter_forms
 from nbkit.analysis.structure.repeats import number_repeats
 from nbkit.analysis.structure.roles.node_roles import node_roles
-from nbkit.analysis.structure.source import Source
 from nbkit.analysis.structure.tree import Location, PartTree
 from nbkit.ops.kinds import COMMUNICATION, GRADIENT, op_kind
 from nbkit.schema import EDGES, GRAPH_TENSORS, MODULES, NODES, nullable
+from nbkit.step.decode import cells_in
+from nbkit.step.nodes import Nodes
 
 LATER = {"backward": 1, "optimizer": 2}
 
@@ -51,10 +52,10 @@ def _graphs(nodes: pd.DataFrame, edges: pd.DataFrame, modules: pd.DataFrame, tal
     first = modules.dropna(subset=["type"]).drop_duplicates("module")
     types = dict(zip(first["module"], first["type"], strict=True))
     column = phases_of(nodes, edges)
-    phases = [phase if isinstance(phase, str) else None for phase in column.tolist()]
+    phases = cells_in(column)
     regions = regions_of(nodes, column, talks).tolist()
     locations: list[Location] = [()] * len(nodes)
-    source = Source(nodes, edges)
+    source = Nodes(nodes, edges)
     result = []
     for name, rows in nodes.groupby("graph", sort=False).indices.items():
         kinds = nodes["kind"].iloc[rows]
@@ -141,7 +142,7 @@ def phases_of(nodes: pd.DataFrame, edges: pd.DataFrame) -> pd.Series:
     texts = nodes["phase"]
     if not (texts.isna() & (nodes["kind"] == "op")).any():
         return texts
-    phases = texts.astype(object).where(texts.notna(), None).tolist()
+    phases = cells_in(texts)
     is_open = [phase is None and kind == "op" for phase, kind in zip(phases, nodes["kind"].tolist(), strict=True)]
     _seed(nodes, phases)
     known = edges[edges["src"].notna()].sort_values("dst", kind="stable")

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import pandas as pd
 
 from nbkit.analysis.structure.flow import Flow
-from nbkit.analysis.structure.source import Source
 from nbkit.graphs.rows import GraphRows
+from nbkit.step.nodes import Nodes
 
 Frames = dict[str, pd.DataFrame]
 HELD = ("parameter", "buffer", "constant", "input")
@@ -41,7 +41,7 @@ class Ops:
     @property
     def flow(self) -> Flow:
         frames = self.frames
-        return Flow(Source(frames["nodes"], frames["edges"]), range(len(frames["nodes"])))
+        return Flow(Nodes(frames["nodes"], frames["edges"]), range(len(frames["nodes"])))
 
     def names(self, nodes: Sequence[int]) -> list[str]:
         known = list(self.ids)

@@ -3,7 +3,7 @@
 import pytest
 
 from nbkit.analysis.structure.flow import Flow
-from nbkit.analysis.structure.source import Source
+from nbkit.step.nodes import Nodes
 from tests.analysis.structure.graphs import Ops
 
 
@@ -20,7 +20,7 @@ def flow_of(ops, order):
     places = {number: place for place, number in enumerate(order)}
     moved = edges.assign(src=edges["src"].map(places), dst=edges["dst"].map(places))
     names = list(ops.ids)
-    flow = Flow(Source(nodes.iloc[order].reset_index(drop=True), moved), range(len(order)))
+    flow = Flow(Nodes(nodes.iloc[order].reset_index(drop=True), moved), range(len(order)))
     return flow, [names[number] for number in order]
 
 
@@ -53,6 +53,6 @@ def test_what_lies_before_a_node_has_each_node_once_and_nothing_that_is_held():
     x = ops("Exp", ops("input", name="x"), name="a")
     y = ops("Mul", ops("Tanh", x, name="b"), ops("parameter", name="w"), name="y")
     ops("Add", ops("Mul", y, x, name="z"), y, name="end")
-    flow = Flow(Source(ops.frames["nodes"], ops.frames["edges"]), range(len(ops.ids)))
+    flow = Flow(Nodes(ops.frames["nodes"], ops.frames["edges"]), range(len(ops.ids)))
     between, projections = flow.back_to_projections(ops.ids["end"])
     assert between == {ops.ids[name] for name in ("x", "a", "b", "y", "z", "end")} and projections == set()

@@ -1,6 +1,6 @@
 from nbkit.analysis.structure.graph import Graph
 from nbkit.analysis.structure.locating import mirror_locations
-from nbkit.analysis.structure.source import Source
+from nbkit.step.nodes import Nodes
 from tests.analysis.structure.graphs import Ops
 
 
@@ -10,7 +10,7 @@ def located(ops):
     nodes, rows = frames["nodes"], list(range(len(frames["nodes"])))
     phases = nodes["phase"].astype(object).where(nodes["phase"].notna(), None).tolist()
     locations = [("forward", name) if phase == "forward" else () for name, phase in zip(ops.ids, phases, strict=True)]
-    graph = Graph("g", rows, Source(nodes, frames["edges"]), phases, [phase or "" for phase in phases], {}, locations)
+    graph = Graph("g", rows, Nodes(nodes, frames["edges"]), phases, [phase or "" for phase in phases], {}, locations)
     mirror_locations(graph)
     return dict(zip(ops.ids, graph.locations, strict=True))
 

@@ -8,7 +8,7 @@ from nbkit.analysis.structure.graph import Graph
 from nbkit.analysis.structure.patterns import PatternMatch
 from nbkit.analysis.structure.roles.names import Module, role_by_names
 from nbkit.analysis.structure.roles.rwkv import Shape
-from nbkit.step.decode import shape_of
+from nbkit.step.decode import Shape as Sizes
 
 Roles = dict[str, tuple[str, str]]
 # Of these a module holds one alone, or plays another part.
@@ -44,9 +44,9 @@ def _with_blocks(roles: Roles) -> Roles:
     return roles | {path: ("block", f"{roles[path][1]}, and {mixer} in it") for path, mixer in blocks.items()}
 
 
-def _form(shape: str | None) -> Shape | None:
-    known = shape_of(shape) if shape is not None else (None,)
-    return None if None in known else tuple(size for size in known if size is not None)
+def _form(shape: Sizes | None) -> Shape | None:
+    sizes = tuple(size for size in shape or () if size is not None)
+    return sizes if shape is not None and len(sizes) == len(shape) else None
 
 
 def _outermost(roles: Roles) -> Roles:
