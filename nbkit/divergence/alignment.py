@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 from nbkit.ops.families import COPIES
 from nbkit.ops.names import base_of
+from nbkit.step.decode import cells_in
 from nbkit.step.step import Step
 
 EVIDENCE = ("name", "name", "structure")
@@ -36,13 +37,13 @@ class Pair(NamedTuple):
 
 def calls_of(step: Step) -> list[Call]:
     """Returns the aten ops that tensors go into or come out of, in call order."""
-    shapes, names, dtypes = (step.tensors[name].tolist() for name in ("shape", "name", "dtype"))
-    columns = {name: step.ops[name].tolist() for name in ("phase", "model", "module", "op")}
+    shapes, names, dtypes = (cells_in(step.tensors[name]) for name in ("shape", "name", "dtype"))
+    columns = [cells_in(step.ops[name]) for name in ("phase", "model", "module", "op")]
     calls = []
     for op_id, inputs, outputs in step.calls():
-        phase, model, module, op = (_plain(columns[name][op_id]) for name in columns)
+        phase, model, module, op = (column[op_id] for column in columns)
         packet, output_shapes = base_of(op).removesuffix("_for_cpu"), tuple(shapes[row] for row in outputs)
-        strict = (phase, model, module, op, output_shapes, tuple(_plain(names[row]) for row in inputs))
+        strict = (phase, model, module, op, output_shapes, tuple(names[row] for row in inputs))
         kinds = tuple("float" in dtypes[row] or "complex" in dtypes[row] for row in outputs)
         by_shape = None if packet in COPIES or not output_shapes else (phase, module, output_shapes, kinds)
         calls.append(Call(op_id, inputs, outputs, (strict, (phase, module, packet), by_shape)))
@@ -136,7 +137,3 @@ def matching_blocks(
         first, second = block.a + same, block.b + same
         yield first, second, block.size, before
         before = first + block.size, second + block.size
-
-
-def _plain(value: Any) -> Any:
-    return value if isinstance(value, str) else None

@@ -8,6 +8,7 @@ import pandas as pd
 from nbkit.divergence.alignment import Call, calls_of
 from nbkit.numerics.precision import precision_of
 from nbkit.schema import TENSORS
+from nbkit.step.decode import cells_in
 from nbkit.step.step import Step
 
 COLUMNS = ["tensor_id", "name", "dtype", "shape", "numel"]
@@ -68,9 +69,9 @@ def run_of(step: Step) -> Run:
     """Returns the run that a step holds."""
     tensors = TENSORS.check(step.tensors)
     eps = {dtype: _eps(dtype) for dtype in tensors["dtype"].unique()}
-    rows = zip(step.memory.tolist(), *(tensors[name].tolist() for name in COLUMNS), *_sizes(tensors), strict=True)
+    rows = zip(step.memory.tolist(), *(cells_in(tensors[name]) for name in COLUMNS), *_sizes(tensors), strict=True)
     made = [
-        Tensor(storage, tensor_id, _text(name), dtype, shape, numel, rms, extent, eps[dtype])
+        Tensor(storage, tensor_id, name, dtype, shape, numel, rms, extent, eps[dtype])
         for storage, tensor_id, name, dtype, shape, numel, rms, extent in rows
     ]
     texts = {name: step.ops[name].tolist() for name in TEXTS}
@@ -80,10 +81,6 @@ def run_of(step: Step) -> Run:
 def has_values(tensors: pd.DataFrame) -> bool:
     """Returns whether a recording holds statistics of its tensors."""
     return bool(tensors["norm"].notna().any())
-
-
-def _text(value: Any) -> str | None:
-    return value if isinstance(value, str) else None
 
 
 def _sizes(tensors: pd.DataFrame) -> tuple[list[float], list[float]]:

@@ -47,7 +47,7 @@ class Branch:
 
     def form(self, flow: Flow) -> tuple[str, ...]:
         """Returns what branches that are alike have in common: their role and the sizes of their projections."""
-        return (self.name, *sorted(str(flow.shape(node)) for node in self.nodes if flow.is_projection(node)))
+        return (self.name, *sorted(str(flow.shapes[node]) for node in self.nodes if node in flow.projections))
 
 
 def blocks(flow: Flow, matches: list[PatternMatch], streams: list[list[Addition]]) -> Blocks:

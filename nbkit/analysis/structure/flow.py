@@ -5,7 +5,6 @@ from functools import cached_property
 from heapq import heapify, heappop, heappush
 
 from nbkit.ops.kinds import MAKERS, PRODUCTS, TRANSPARENT
-from nbkit.step.decode import Shape
 from nbkit.step.nodes import Nodes
 from nbkit.step.reachable import reachable
 
@@ -17,9 +16,8 @@ class Flow:
 
     def __init__(self, source: Nodes, members: Sequence[int]) -> None:
         self.members = list(members)
-        self.kinds, self.does = source.kinds, source.does
-        self._ops = source.ops
-        self._shapes, self._dtypes = source.shapes, source.dtypes
+        self.kinds, self.does, self.shapes = source.kinds, source.does, source.shapes
+        self._ops, self._dtypes = source.ops, source.dtypes
         self.reads, self.readers = source.among(self.members)
         self.rank = self._ranked()
 
@@ -58,33 +56,26 @@ class Flow:
         """Returns op type of a node, as its framework calls it."""
         return self._ops[node] or ""
 
-    def shape(self, node: int) -> Shape | None:
-        """Returns sizes of a node's first result; None if unknown."""
-        return self._shapes[node]
-
     def may_be_integer(self, node: int) -> bool:
         """Returns whether a node's first result holds integers, as far as is known."""
         dtype = self._dtypes[node]
         return dtype is None or "int" in dtype
 
     @cached_property
-    def _moving(self) -> dict[int, list[int]]:
+    def moving(self) -> dict[int, list[int]]:
+        """Returns what each node reads that is not held: activations."""
         return {node: [src for src in reads if not self.is_held[src]] for node, reads in self.reads.items()}
-
-    def moving(self, node: int) -> list[int]:
-        """Returns what it reads that is not held: activations."""
-        return self._moving[node]
 
     def origin(self, node: int) -> int:
         """Returns the node that made these values, past casts, views and copies."""
         while self.does[node] in TRANSPARENT and len(self.reads[node]) >= 1:
-            moving = self.moving(node) or self.reads[node]
+            moving = self.moving[node] or self.reads[node]
             node = moving[-1] if self.does[node] == "where" else moving[0]
         return node
 
     def origins(self, node: int) -> list[int]:
         """Returns the origin of each activation it reads."""
-        return [self.origin(src) for src in self.moving(node)]
+        return [self.origin(src) for src in self.moving[node]]
 
     def uses(self, node: int) -> list[int]:
         """Returns who reads its values, past casts, views and copies."""
@@ -108,10 +99,6 @@ class Flow:
                     result.add(node)
         return result
 
-    def is_projection(self, node: int) -> bool:
-        """Returns whether it is one of `projections`."""
-        return node in self.projections
-
     def back_to_projections(self, node: int) -> tuple[set[int], set[int]]:
         """Returns what lies between `node`, which is in it, and the nearest projections it goes back to; and these."""
         found = self._back(node, lambda here: here != node and here in self.projections)
@@ -132,11 +119,11 @@ class Flow:
     def _back(self, node: int, is_end: Callable[[int], bool]) -> set[int]:
         """Returns the activations that a node goes back to, itself included, as far as the nearest ends."""
         starts = [] if self.is_held[node] else [node]
-        return set(reachable(starts, lambda here: () if is_end(here) else self._moving[here]))
+        return set(reachable(starts, lambda here: () if is_end(here) else self.moving[here]))
 
     def projected_by(self, node: int) -> list[int]:
         """Returns the projections that read its values, past casts, views and copies."""
-        return [use for use in self.uses(node) if self.is_projection(use)]
+        return [use for use in self.uses(node) if use in self.projections]
 
     def between(self, start: int, end: int) -> set[int]:
         """Returns `end` and all that it goes back to as far as `start`, which is not in it, or as what is older."""

@@ -57,7 +57,7 @@ def locate_loose(locations: list[Location], flow: Flow, regions: Sequence[str]) 
         is_simple = flow.is_held[node] or (flow.does[node] in TRANSPARENT and regions[node] in ("", "forward"))
         around = [location(reader) for reader in flow.readers[node] if reader not in sinks]
         if not is_simple:
-            around += [location(src) for src in flow.moving(node)]
+            around += [location(src) for src in flow.moving[node]]
         if all(around):
             locations[node] = common(around, regions[node])
     for node in sinks:
@@ -69,7 +69,7 @@ def _is_sink(flow: Flow, node: int) -> bool:
     """Returns whether an op hands nothing on: an assertion, or a view or copy that no one reads."""
     if flow.readers[node] or flow.kinds[node] != "op":
         return False
-    return flow.does[node] in TRANSPARENT or flow.shape(node) is None
+    return flow.does[node] in TRANSPARENT or flow.shapes[node] is None
 
 
 def common(locations: list[Location], region: str) -> Location:

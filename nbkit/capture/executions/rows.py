@@ -10,6 +10,7 @@ from torch import nn
 from nbkit.capture.executions.calls import WRITTEN_MEMORY, Call, Place
 from nbkit.capture.executions.observer import ExecutionObserver
 from nbkit.capture.graphs.fx_values import module_stack, source_line
+from nbkit.step.decode import cells_in
 from nbkit.trace.executions.execution import Result
 
 COLUMNS = ["module", "phase", "source", "arguments"]
@@ -17,8 +18,8 @@ COLUMNS = ["module", "phase", "source", "arguments"]
 
 def completed(results: Sequence[Result], observer: ExecutionObserver, ops: pd.DataFrame) -> tuple[Result, ...]:
     """Returns the results with module, phase, source and arguments, and with the names of parameters and buffers."""
-    rows = [dict(zip(COLUMNS, row, strict=True)) for row in ops[COLUMNS].astype(object).to_numpy().tolist()]
-    texts = [{column: text if isinstance(text, str) else None for column, text in row.items()} for row in rows]
+    rows = zip(*(cells_in(ops[column]) for column in COLUMNS), strict=True)
+    texts = [dict(zip(COLUMNS, row, strict=True)) for row in rows]
     maker = {result: call for call in observer.calls for result in call.results}
     named = _names(observer)
     return tuple(

@@ -10,7 +10,7 @@ import pandas as pd
 
 from nbkit.ops.families import FORMS, PARTS, TRIANGLES
 from nbkit.ops.names import packet_of
-from nbkit.step.decode import arguments_of, sizes_of
+from nbkit.step.decode import arguments_of, cells_in, sizes_of
 from nbkit.step.step import Step
 
 RECURRENT = r"(?:^|[._])(?:gru|lstm|rnn_tanh|rnn_relu)(?:$|[._])"
@@ -63,7 +63,7 @@ class Flow:
         tensors = list(_tensors(step))
         of_op = {op_id: [[tensors[row] for row in rows] for rows in of_call] for op_id, *of_call in step.calls()}
         table = ops[ops["level"] == "aten"]
-        columns = [table[name].tolist() for name in ("op_id", "op", "module", "phase", "arguments")]
+        columns = [cells_in(table[name]) for name in ("op_id", "op", "module", "phase", "arguments")]
         self.ops = {row[0]: _op(row, *of_op.get(row[0], ([], []))) for row in zip(*columns, strict=True)}
         self.is_causal = self._is_causal(ops, step.tensors)
         self.held = frozenset(step.memory[step.tensors["name"].notna().to_numpy(bool)].tolist())
@@ -124,13 +124,11 @@ class Flow:
 def _tensors(step: Step) -> Iterator[Tensor]:
     tensors = step.tensors
     first = [tensors[name].tolist() for name in ("op_id", "role", "position", "tensor_id")]
-    names = [name if isinstance(name, str) else None for name in tensors["name"].tolist()]
-    shapes = map(sizes_of, tensors["shape"].tolist())
-    last = (step.memory.tolist(), tensors["dtype"].tolist(), shapes, tensors["numel"].tolist(), names)
+    shapes, dtypes, numels = map(sizes_of, tensors["shape"]), tensors["dtype"].tolist(), tensors["numel"].tolist()
+    last = (step.memory.tolist(), dtypes, shapes, numels, cells_in(tensors["name"]))
     yield from starmap(Tensor, zip(range(len(tensors)), *first, *last, strict=True))
 
 
 def _op(row: tuple[Any, ...], inputs: list[Tensor], outputs: list[Tensor]) -> Op:
     op_id, op, module, phase, arguments = row
-    path = module if isinstance(module, str) else None
-    return Op(op_id, packet_of(op), path, phase, arguments_of(arguments), inputs, outputs)
+    return Op(op_id, packet_of(op), module, phase, arguments_of(arguments), inputs, outputs)

@@ -15,6 +15,7 @@ from nbkit.analysis.query.listing import Listing, grouping_of, groups_listed, op
 from nbkit.analysis.query.matches import Ids, Query
 from nbkit.analysis.query.profile import profiles
 from nbkit.errors import OptionError
+from nbkit.step.decode import cells_in
 from nbkit.trace.trace import Trace
 from nbkit.views.tables.raw import CELL_CHARACTERS, raw, raw_column
 
@@ -183,7 +184,7 @@ class TableSource(ABC):
         """Returns a page of the module tree, what is outside any module, and what all rows add up to."""
         page = page_of(message, PAGE_MODULES)
         tree = self.tree.iloc[page]
-        cells = [tree[name].astype(object).where(tree[name].notna(), None).tolist() for name in TREE_COLUMNS]
+        cells = [cells_in(tree[name]) for name in TREE_COLUMNS]
         is_outside = self.columns.texts["module"].codes < 0
         return {
             "offset": page.start,

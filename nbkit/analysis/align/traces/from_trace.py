@@ -5,10 +5,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-import pandas as pd
-
 from nbkit.schema import OPS, TENSORS
-from nbkit.step.decode import sizes_of
+from nbkit.step.decode import cells_in, sizes_of
 from nbkit.step.step import Step
 from nbkit.trace.executions.execution import Execution, Result
 from nbkit.trace.executions.features import Features
@@ -36,16 +34,16 @@ class _Tensor(NamedTuple):
 
     tensor_id: int
     position: int
-    name: Any
+    name: str | None
     dtype: str
     shape: str
     numel: int
-    mean: float
-    min: float
-    max: float
-    norm: float
-    nan_count: Any
-    inf_count: Any
+    mean: float | None
+    min: float | None
+    max: float | None
+    norm: float | None
+    nan_count: int | None
+    inf_count: int | None
 
 
 def trace_execution(trace: Trace) -> TraceExecution:
@@ -71,9 +69,9 @@ def trace_execution(trace: Trace) -> TraceExecution:
 
 def _results(step: Step, rows: list[int]) -> Iterator[Result]:
     """Yields the results of a trace; `rows` is filled with the result_id of each row of tensors."""
-    columns = (step.tensors[name].tolist() for name in _Tensor._fields)
+    columns = (cells_in(step.tensors[name]) for name in _Tensor._fields)
     tensors = [_Tensor(*held) for held in zip(*columns, strict=True)]
-    columns_of_ops = {name: step.ops[name].tolist() for name in TEXTS}
+    columns_of_ops = {name: cells_in(step.ops[name]) for name in TEXTS}
     latest: dict[int, int] = {}  # by tensor_id
     count = calls = 0
     for op_id, inputs, made in step.calls():
@@ -81,13 +79,12 @@ def _results(step: Step, rows: list[int]) -> Iterator[Result]:
             tensor = tensors[row]
             if tensor.tensor_id not in latest:
                 latest[tensor.tensor_id] = count
-                is_named = isinstance(tensor.name, str)
-                kind, name = ("parameter", tensor.name) if is_named else ("constant", f"constant_{count}")
+                kind, name = ("constant", f"constant_{count}") if tensor.name is None else ("parameter", tensor.name)
                 yield _result(count, kind, name, tensor)
                 count += 1
             rows[row] = latest[tensor.tensor_id]
         sources = tuple(rows[row] for row in inputs)
-        texts = {name: held[op_id] if isinstance(held[op_id], str) else None for name, held in columns_of_ops.items()}
+        texts = {name: held[op_id] for name, held in columns_of_ops.items()}
         for row in made:
             tensor = tensors[row]
             name = f"{str(texts['op']).removeprefix('aten.').partition('.')[0]}_{count}"
@@ -103,11 +100,10 @@ def _result(number: int, kind: str, name: str, tensor: _Tensor, **more: Any) -> 
 
 
 def _features(tensor: _Tensor) -> Features | None:
-    if pd.isna(tensor.nan_count):
+    if tensor.nan_count is None or tensor.inf_count is None:
         return None
-    nan_count, inf_count = int(tensor.nan_count), int(tensor.inf_count)
-    finite = tensor.numel - nan_count - inf_count
-    rms = tensor.norm / math.sqrt(finite) if finite else 0.0
-    known = [0.0 if pd.isna(number) else float(number) for number in (tensor.mean, rms, tensor.min, tensor.max)]
-    mean, rms, low, high = known
-    return Features(tensor.numel, mean, math.nan, rms, low, high, nan_count, inf_count, 0, (), ())
+    finite = tensor.numel - tensor.nan_count - tensor.inf_count
+    known = (0.0 if number is None else number for number in (tensor.mean, tensor.norm, tensor.min, tensor.max))
+    mean, norm, low, high = known
+    rms = norm / math.sqrt(finite) if finite else 0.0
+    return Features(tensor.numel, mean, math.nan, rms, low, high, tensor.nan_count, tensor.inf_count, 0, (), ())

@@ -32,7 +32,7 @@ def _product_before(flow: Flow, softmax: int) -> int | None:
     open_ = flow.origins(softmax)
     for _ in range(8):
         for node in open_:
-            if flow.does[node] == "matmul" and not flow.is_projection(node):
+            if flow.does[node] == "matmul" and node not in flow.projections:
                 return node
         open_ = [origin for node in open_ if flow.does[node] in SCORING for origin in flow.origins(node)]
     return None
@@ -42,7 +42,7 @@ def _product_after(flow: Flow, softmax: int) -> int | None:
     open_ = flow.uses(softmax)
     for _ in range(4):
         for node in open_:
-            if flow.does[node] == "matmul" and not flow.is_projection(node):
+            if flow.does[node] == "matmul" and node not in flow.projections:
                 return node
         open_ = [use for node in open_ if flow.does[node] in SCORING for use in flow.uses(node)]
     return None

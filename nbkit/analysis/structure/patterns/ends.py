@@ -19,9 +19,9 @@ def embeddings(flow: Flow) -> list[PatternMatch]:
 
 def _table(flow: Flow, node: int) -> Shape | None:
     """Returns shape of the weight whose rows an op takes by integers; None if it does something else."""
-    rows = flow.shape(node)
+    rows = flow.shapes[node]
     for table, indices in permutations(flow.reads[node], 2):
-        sizes, counts = flow.shape(table), flow.shape(indices)
+        sizes, counts = flow.shapes[table], flow.shapes[indices]
         is_weight = flow.kinds[flow.origin(table)] == "parameter" and flow.may_be_integer(indices)
         if is_weight and sizes and counts is not None and len(sizes) == 2 and rows == (*counts, sizes[1]):
             return sizes
@@ -35,12 +35,12 @@ def heads(flow: Flow, embedded: list[PatternMatch]) -> list[PatternMatch]:
     result = []
     for node in reversed(flow.order):
         is_last = not any(reader in projecting for reader in flow.readers[node])
-        is_projection = flow.is_projection(node)
+        is_projection = node in flow.projections
         if is_projection or not is_last:
             projecting.add(node)
         if not (is_projection and is_last):
             continue
-        shape = flow.shape(node)
+        shape = flow.shapes[node]
         if any(flow.does[use] in ("loss", "log_softmax") for use in flow.uses(node)):
             result.append(PatternMatch("head", frozenset({node}), "last projection, read by a cross-entropy", node))
         elif shape and shape[-1] in sizes:

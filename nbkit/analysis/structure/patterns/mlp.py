@@ -12,10 +12,10 @@ def mlps(flow: Flow) -> list[PatternMatch]:
     """Returns each projection, back to the input's width, of an activation function of one or two projections of it."""
     result = []
     for down in flow.order:
-        if not flow.is_projection(down):
+        if down not in flow.projections:
             continue
         origins = flow.origins(down)
-        if len(origins) != 1 or flow.is_projection(origins[0]):
+        if len(origins) != 1 or origins[0] in flow.projections:
             continue
         if (back := flow.back_through(origins[0], ELEMENTWISE | NEUTRAL)) is None:
             continue
@@ -37,7 +37,7 @@ def _is_back(flow: Flow, ups: set[int], down: int) -> bool:
 
 
 def _width(flow: Flow, node: int) -> int | None:
-    shape = flow.shape(node)
+    shape = flow.shapes[node]
     return shape[-1] if shape else None
 
 

@@ -50,8 +50,8 @@ def branch_nodes(flow: Flow, addition: Addition) -> set[int]:
 
 
 def _addition(flow: Flow, node: int, known: dict[int, Addition]) -> Addition | None:
-    moving = flow.moving(node)
-    if len(moving) != 2 or len({str(flow.shape(at)) for at in (node, *moving)} - {"None"}) > 1:
+    moving = flow.moving[node]
+    if len(moving) != 2 or len({str(flow.shapes[at]) for at in (node, *moving)} - {"None"}) > 1:
         return None
     first, second = sorted(moving, key=lambda at: flow.rank[flow.origin(at)])
     skip, branch = flow.origin(first), flow.origin(second)
@@ -67,7 +67,7 @@ def _comes_from(flow: Flow, branch: int, skip: int, known: dict[int, Addition]) 
         return [src for src in reads if flow.rank[src] >= flow.rank[skip]]
 
     met = set(reachable([branch] if flow.rank[branch] >= flow.rank[skip] else [], older))
-    return skip in met and any(node in known or (node != skip and flow.is_projection(node)) for node in met)
+    return skip in met and any(node in known or (node != skip and node in flow.projections) for node in met)
 
 
 class _PastNorms:
@@ -76,14 +76,14 @@ class _PastNorms:
     def __init__(self, flow: Flow, norms: list[PatternMatch]) -> None:
         self._inputs: dict[int, int] = {}
         for norm in norms:
-            outside = [src for at in norm.nodes for src in flow.moving(at) if src not in norm.nodes]
+            outside = [src for at in norm.nodes for src in flow.moving[at] if src not in norm.nodes]
             if outside:
                 self._inputs[norm.result] = flow.origin(outside[0])
         self._flow = flow
 
     def __call__(self, node: int) -> int:
         while node in self._inputs or self._flow.does[node] in PARTS:
-            moving = self._flow.moving(node)
+            moving = self._flow.moving[node]
             if node not in self._inputs and not moving:
                 break
             node = self._inputs[node] if node in self._inputs else self._flow.origin(moving[0])

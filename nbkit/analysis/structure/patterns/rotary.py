@@ -32,8 +32,8 @@ def _halves(flow: Flow, cat: int) -> int | None:
     sources = set()
     for origin in flow.origins(cat):
         node = origin
-        while flow.does[node] in PARTS | {"negate"} and flow.moving(node):
-            node = flow.origin(flow.moving(node)[0])
+        while flow.does[node] in PARTS | {"negate"} and flow.moving[node]:
+            node = flow.origin(flow.moving[node][0])
         if node == origin:
             return None
         sources.add(node)

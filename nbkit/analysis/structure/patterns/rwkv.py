@@ -15,7 +15,7 @@ def mixes(flow: Flow) -> list[PatternMatch]:
 
 
 def _channel_mix(flow: Flow, product: int, gate: int, value: int) -> PatternMatch | None:
-    if not flow.is_projection(value) or (key := _squared_relu(flow, value)) is None:
+    if value not in flow.projections or (key := _squared_relu(flow, value)) is None:
         return None
     between, keys = flow.back_to_projections(value)
     nodes = {product, gate, key, value} | between | keys | set(flow.origins(gate))
@@ -48,7 +48,7 @@ def _gated(flow: Flow) -> list[tuple[int, int, int]]:
             if flow.does[gate] == "sigmoid" and gate != value:
                 inputs = flow.origins(gate)
                 # x * sigmoid(x) is silu, and no gate.
-                if len(inputs) == 1 and flow.is_projection(inputs[0]) and inputs[0] != value:
+                if len(inputs) == 1 and inputs[0] in flow.projections and inputs[0] != value:
                     result.append((node, gate, value))
     return result
 

@@ -8,6 +8,7 @@ import pandas as pd
 
 from nbkit import units
 from nbkit.schema import NODES, PARTS
+from nbkit.step.decode import cells_in
 from nbkit.trace.trace import Trace
 from nbkit.views.summary.names import shown
 
@@ -56,7 +57,7 @@ class _Outline:
 
     def __init__(self, nodes: pd.DataFrame, parts: pd.DataFrame) -> None:
         self.nodes = {name: nodes[name].tolist() for name in ("kind", "op", "dtype", "shape")}
-        self.parts = {str(name): parts[name].astype(object).where(parts[name].notna(), None).tolist() for name in parts}
+        self.parts = {str(name): cells_in(parts[name]) for name in parts}
         self.holder: list[int] = nodes["part_id"].fillna(-1).tolist()
         self.inside: dict[int, list[int]] = {}
         for row, part in enumerate(self.holder):

@@ -57,7 +57,7 @@ def test_attention_reaches_from_its_projections_to_the_last():
     last = attention(ops)
     names = found(ops)["attention"]
     assert last in names and "mixed" in names
-    assert sum(ops.flow.is_projection(ops.ids[name]) for name in names) == 4
+    assert sum(ops.ids[name] in ops.flow.projections for name in names) == 4
 
 
 def test_attention_whose_probabilities_are_masked_and_scaled_is_one():
