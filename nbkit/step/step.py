@@ -4,11 +4,14 @@ from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import starmap
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
+
+from nbkit.step.decode import cells_in, sizes_of
 
 Ints = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
@@ -20,6 +23,21 @@ class Call(NamedTuple):
     op_id: int
     inputs: list[int]
     outputs: list[int]
+
+
+class Tensor(NamedTuple):
+    """Describes a tensor that an op reads or gives; a row of `tensors`."""
+
+    row: int
+    op_id: int
+    role: str
+    position: int
+    tensor_id: int
+    memory: int
+    dtype: str
+    shape: tuple[int, ...]  # -1 where a size is not known
+    numel: int
+    name: str | None  # of a parameter or buffer
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,6 +117,13 @@ class Step:
         for row, maker in zip(rows.tolist(), self.makers[rows].tolist(), strict=True):
             found[maker].append(row)
         return found
+
+    def records(self) -> list[Tensor]:
+        """Returns the rows of tensors one by one."""
+        columns = {name: cells_in(self.tensors[name]) for name in Tensor._fields if name in self.tensors}
+        columns |= {"row": [*range(len(self.tensors))], "memory": self.memory.tolist()}
+        columns["shape"] = list(map(sizes_of, columns["shape"]))
+        return [*starmap(Tensor, zip(*map(columns.__getitem__, Tensor._fields), strict=True))]
 
     def calls(self) -> Iterator[Call]:
         """Yields the ops with tensors, in call order."""

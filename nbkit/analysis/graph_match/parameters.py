@@ -148,8 +148,9 @@ def is_weight(side: Side, node: Node) -> bool:
     """Returns whether it is a matrix that something other than a lookup of rows reads."""
     if node.shape is None or len(node.shape) != 2:
         return False
-    role = node.role or next((side.parts[one].role for one in side.ancestors(node.part) if side.parts[one].role), None)
-    return role != "embedding" and all(side.nodes[use].does != "embedding" for use in side.uses(node.node_id))
+    return side.role_around(node) != "embedding" and all(
+        side.nodes[use].does != "embedding" for use in side.uses(node.node_id)
+    )
 
 
 def _in_order_of_use(side: Side) -> list[Node]:

@@ -61,7 +61,7 @@ class MatchedGraphs:
             if node is not None:
                 texts = {"name": node.name, "shape": _text(node.shape), "dtype": node.dtype, "op": node.op}
                 row |= {f"{name}_{column}": text for column, text in texts.items()}
-                row["role"] = row.get("role") or node.role or role_around(side, node)
+                row["role"] = row.get("role") or side.role_around(node)
                 row["phase"] = row.get("phase") or node.phase
         if left and right:
             is_turned = self.is_transposed and left.is_state and is_weight(self.left, left)
@@ -79,11 +79,6 @@ class MatchedGraphs:
             return False
         by_part = self.parts.evidence.get(left.part) if left.part is not None else None
         return evidence != "name" or by_part == "shape"
-
-
-def role_around(side: Side, node: Node) -> str | None:
-    """Returns the role of the innermost part around a node that has one."""
-    return next((role for part_id in side.ancestors(node.part) if (role := side.parts[part_id].role)), None)
 
 
 def _of(things: Mapping[int, Thing], name: int | None) -> Thing | None:

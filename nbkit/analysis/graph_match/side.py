@@ -77,6 +77,10 @@ class Side:
             part = self.parts[part].parent
         return result
 
+    def role_around(self, node: Node) -> str | None:
+        """Returns the role of a node, else of the innermost part around it that has one."""
+        return node.role or next((role for one in self.ancestors(node.part) if (role := self.parts[one].role)), None)
+
     def sources(self, node: int) -> list[int]:
         """Returns what the node reads, through casts, views and copies."""
         return [self._origin(source) for source in self.inputs[node]]

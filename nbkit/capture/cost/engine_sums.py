@@ -9,6 +9,7 @@ from torch import Tensor
 from nbkit.capture.cost.fake.uncompiled import refuse_compiled
 from nbkit.capture.raw.patching import Patch
 from nbkit.capture.raw.recording import current_node
+from nbkit.step.reachable import reachable
 
 
 class EngineSums:
@@ -52,11 +53,6 @@ class EngineSums:
 
 def _nodes(outputs: Iterable[Any]) -> list[Any]:
     """Returns all nodes of the graphs that end in these tensors or edges."""
-    waiting = [output.grad_fn if isinstance(output, Tensor) else output.node for output in outputs]
-    nodes: dict[Any, None] = {}
-    while waiting:
-        node = waiting.pop()
-        if node is not None and node not in nodes:
-            nodes[node] = None
-            waiting += [before for before, _ in node.next_functions]
-    return [*nodes]
+    ends = (output.grad_fn if isinstance(output, Tensor) else output.node for output in outputs)
+    nodes = reachable(ends, lambda node: () if node is None else [before for before, _ in node.next_functions])
+    return [node for node in nodes if node is not None]

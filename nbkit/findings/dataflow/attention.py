@@ -4,9 +4,10 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from nbkit.findings.dataflow.dims import dim_after
-from nbkit.findings.dataflow.flow import Flow, Op, Tensor
+from nbkit.findings.dataflow.flow import Flow, Op
 from nbkit.findings.finding import Finding, rule
 from nbkit.ops.families import ADDS, DRAWS, FACTORS, FORMS, SOFTMAX, family
+from nbkit.step.step import Tensor
 
 # A layer's product is none of them: what adds a bias has a weight.
 PRODUCTS = family("BATCHED_PRODUCTS mm")

@@ -2,8 +2,9 @@
 
 from collections.abc import Iterable
 
-from nbkit.findings.dataflow.flow import Flow, Op, Tensor
+from nbkit.findings.dataflow.flow import Flow, Op
 from nbkit.ops.families import FORMS, FUSED_ATTENTION, SOFTMAX, family
+from nbkit.step.step import Tensor
 
 MOST_OPS = 2_000
 FACTOR_OPS = family("PRODUCTS CONVOLUTIONS")

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Iterator, Mapping
-from itertools import starmap
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,25 +9,10 @@ import pandas as pd
 
 from nbkit.ops.families import FORMS, PARTS, TRIANGLES
 from nbkit.ops.names import packet_of
-from nbkit.step.decode import arguments_of, cells_in, sizes_of
-from nbkit.step.step import Step
+from nbkit.step.decode import arguments_of, cells_in
+from nbkit.step.step import Step, Tensor
 
 RECURRENT = r"(?:^|[._])(?:gru|lstm|rnn_tanh|rnn_relu)(?:$|[._])"
-
-
-class Tensor(NamedTuple):
-    """Describes a tensor that an op reads or gives; a row of `tensors`."""
-
-    row: int
-    op_id: int
-    role: str
-    position: int
-    tensor_id: int
-    memory: int
-    dtype: str
-    shape: tuple[int, ...]  # -1 where a size is not known
-    numel: int
-    name: str | None  # of a parameter or buffer
 
 
 class Op(NamedTuple):
@@ -60,7 +44,7 @@ class Flow:
 
     def __init__(self, step: Step) -> None:
         self.step, ops = step, step.ops
-        tensors = list(_tensors(step))
+        tensors = step.records()
         of_op = {op_id: [[tensors[row] for row in rows] for rows in of_call] for op_id, *of_call in step.calls()}
         table = ops[ops["level"] == "aten"]
         columns = [cells_in(table[name]) for name in ("op_id", "op", "module", "phase", "arguments")]
@@ -119,14 +103,6 @@ class Flow:
     def origin(self, tensor: Tensor) -> Op | None:
         """Returns the op that computed what is read, behind all that only gave it another form."""
         return self.maker(self.behind(tensor))
-
-
-def _tensors(step: Step) -> Iterator[Tensor]:
-    tensors = step.tensors
-    first = [tensors[name].tolist() for name in ("op_id", "role", "position", "tensor_id")]
-    shapes, dtypes, numels = map(sizes_of, tensors["shape"]), tensors["dtype"].tolist(), tensors["numel"].tolist()
-    last = (step.memory.tolist(), dtypes, shapes, numels, cells_in(tensors["name"]))
-    yield from starmap(Tensor, zip(range(len(tensors)), *first, *last, strict=True))
 
 
 def _op(row: tuple[Any, ...], inputs: list[Tensor], outputs: list[Tensor]) -> Op:

@@ -4,9 +4,10 @@ from collections import defaultdict
 from collections.abc import Iterator
 from math import prod
 
-from nbkit.findings.dataflow.flow import Flow, Op, Tensor
+from nbkit.findings.dataflow.flow import Flow, Op
 from nbkit.findings.finding import Finding, rule
 from nbkit.ops.families import CLASS_LOSSES, ELEMENT_LOSSES, RESHAPES, family
+from nbkit.step.step import Tensor
 
 # What takes an activation itself, what was applied before, and what to do: softmax in front of cross_entropy.
 TWICE = {

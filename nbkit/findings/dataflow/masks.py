@@ -5,9 +5,10 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from nbkit.findings.dataflow.attention import PRODUCTS, is_dropout
-from nbkit.findings.dataflow.flow import Flow, Op, Tensor
+from nbkit.findings.dataflow.flow import Flow, Op
 from nbkit.findings.finding import Finding, rule
 from nbkit.ops.families import CONSTANTS, FORMS, FUSED_ATTENTION, SOFTMAX, TRIANGLES, family
+from nbkit.step.step import Tensor
 
 # A score that is lowered by as much has no weight left.
 HIDDEN = -1e4

@@ -3,9 +3,10 @@
 from collections.abc import Iterator
 from itertools import permutations
 
-from nbkit.findings.dataflow.flow import Flow, Op, Tensor
+from nbkit.findings.dataflow.flow import Flow, Op
 from nbkit.findings.finding import Finding, rule
 from nbkit.ops.families import CASTS, COMPARISONS, DIVIDES, FORMS, LOGIC, MULTIPLIES, RANGES
+from nbkit.step.step import Tensor
 
 MOST_STEPS = 16
 ADVICE = "Divide the sum by what the mask keeps: (x * mask).sum() / mask.sum().clamp(min=1)."

@@ -2,9 +2,10 @@
 
 from collections.abc import Iterator
 
-from nbkit.findings.dataflow.flow import Flow, Op, Tensor
+from nbkit.findings.dataflow.flow import Flow, Op
 from nbkit.findings.finding import Finding, rule
 from nbkit.ops.families import PARTS, family
+from nbkit.step.step import Tensor
 
 VIEWS = family("PARTS FORMS")
 # They compute with what they overwrite. What only fills memory (copy_, fill_, index_put_) is how caches are written.

@@ -3,9 +3,10 @@
 from collections.abc import Container, Iterator, Sequence
 from itertools import combinations
 
-from nbkit.findings.dataflow.flow import Flow, Op, Tensor
+from nbkit.findings.dataflow.flow import Flow, Op
 from nbkit.findings.finding import Finding, rule
 from nbkit.ops.families import ARITHMETIC, DIVIDES, FORMS, FUSED_ATTENTION, IDENTITIES, PARTS, RESHAPES, family
+from nbkit.step.step import Tensor
 
 SPLIT = (
     "Split the last size in its place, and swap then: x.view(b, t, heads, -1).transpose(1, 2); view and reshape keep "

@@ -3,11 +3,11 @@
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
 from nbkit.schema import OPS, TENSORS
-from nbkit.step.decode import cells_in, sizes_of
-from nbkit.step.step import Step
+from nbkit.step.decode import cells_in
+from nbkit.step.step import Step, Tensor
 from nbkit.trace.executions.execution import Execution, Result
 from nbkit.trace.executions.features import Features
 from nbkit.trace.trace import Trace, step_of
@@ -15,6 +15,7 @@ from nbkit.trace.trace import Trace, step_of
 NO_STATISTICS = "The trace has no statistics of its tensors; record it with optrace(values='stats')."
 
 TEXTS = ("op", "module", "phase", "source", "arguments")
+MOMENTS = ("mean", "norm", "min", "max")
 
 
 @dataclass(frozen=True)
@@ -27,23 +28,6 @@ class TraceExecution(Execution):
     def result_of(self, row: int) -> Result:
         """Returns the result that a row of tensors is of."""
         return self.results[self.rows[row]]
-
-
-class _Tensor(NamedTuple):
-    """Holds the columns of a row of the frame tensors that a result has."""
-
-    tensor_id: int
-    position: int
-    name: str | None
-    dtype: str
-    shape: str
-    numel: int
-    mean: float | None
-    min: float | None
-    max: float | None
-    norm: float | None
-    nan_count: int | None
-    inf_count: int | None
 
 
 def trace_execution(trace: Trace) -> TraceExecution:
@@ -69,8 +53,7 @@ def trace_execution(trace: Trace) -> TraceExecution:
 
 def _results(step: Step, rows: list[int]) -> Iterator[Result]:
     """Yields the results of a trace; `rows` is filled with the result_id of each row of tensors."""
-    columns = (cells_in(step.tensors[name]) for name in _Tensor._fields)
-    tensors = [_Tensor(*held) for held in zip(*columns, strict=True)]
+    tensors, features = step.records(), _features(step)
     columns_of_ops = {name: cells_in(step.ops[name]) for name in TEXTS}
     latest: dict[int, int] = {}  # by tensor_id
     count = calls = 0
@@ -80,7 +63,7 @@ def _results(step: Step, rows: list[int]) -> Iterator[Result]:
             if tensor.tensor_id not in latest:
                 latest[tensor.tensor_id] = count
                 kind, name = ("constant", f"constant_{count}") if tensor.name is None else ("parameter", tensor.name)
-                yield _result(count, kind, name, tensor)
+                yield _result(count, kind, name, tensor, features=features[row])
                 count += 1
             rows[row] = latest[tensor.tensor_id]
         sources = tuple(rows[row] for row in inputs)
@@ -88,22 +71,25 @@ def _results(step: Step, rows: list[int]) -> Iterator[Result]:
         for row in made:
             tensor = tensors[row]
             name = f"{str(texts['op']).removeprefix('aten.').partition('.')[0]}_{count}"
-            more = {"call": calls, "position": tensor.position, "sources": sources, **texts}
+            more = {"call": calls, "position": tensor.position, "sources": sources, "features": features[row], **texts}
             yield _result(count, "op", name, tensor, **more)
             rows[row] = latest[tensor.tensor_id] = count
             count += 1
         calls += bool(made)
 
 
-def _result(number: int, kind: str, name: str, tensor: _Tensor, **more: Any) -> Result:
-    return Result(number, kind, name, tensor.dtype, sizes_of(tensor.shape), **more, features=_features(tensor))
+def _result(number: int, kind: str, name: str, tensor: Tensor, **more: Any) -> Result:
+    return Result(number, kind, name, tensor.dtype, tensor.shape, **more)
 
 
-def _features(tensor: _Tensor) -> Features | None:
-    if tensor.nan_count is None or tensor.inf_count is None:
-        return None
-    finite = tensor.numel - tensor.nan_count - tensor.inf_count
-    known = (0.0 if number is None else number for number in (tensor.mean, tensor.norm, tensor.min, tensor.max))
-    mean, norm, low, high = known
+def _features(step: Step) -> list[Features | None]:
+    """Returns what is known of each row of tensors."""
+    columns = (cells_in(step.tensors[name]) for name in ("numel", "nan_count", "inf_count", *MOMENTS))
+    return [None if row[1] is None else _of_statistics(*row) for row in zip(*columns, strict=True)]
+
+
+def _of_statistics(numel: int, nan_count: int, inf_count: int, *moments: float | None) -> Features:
+    mean, norm, low, high = (0.0 if number is None else number for number in moments)
+    finite = numel - nan_count - inf_count
     rms = norm / math.sqrt(finite) if finite else 0.0
-    return Features(tensor.numel, mean, math.nan, rms, low, high, tensor.nan_count, tensor.inf_count, 0, (), ())
+    return Features(numel, mean, math.nan, rms, low, high, nan_count, inf_count, 0, (), ())
