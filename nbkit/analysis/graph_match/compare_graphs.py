@@ -9,9 +9,10 @@ from nbkit.analysis.graph_match.ops import match_ops
 from nbkit.analysis.graph_match.parameters import ParameterMatcher
 from nbkit.analysis.graph_match.parts import matched_parts, pair_holders
 from nbkit.analysis.graph_match.rows import MatchedGraphs
-from nbkit.analysis.graph_match.side import side_of
+from nbkit.analysis.graph_match.side import Side, side_of
 from nbkit.progress import Progress
-from nbkit.schema import CORRESPONDENCE
+from nbkit.schema import CORRESPONDENCE, EDGES, NODES
+from nbkit.step.nodes import Nodes
 
 Frames = Mapping[str, pd.DataFrame]
 
@@ -22,9 +23,11 @@ def compare_graphs(left: Frames, right: Frames) -> pd.DataFrame:
     Of several graphs those of equal names are compared, else the first with ops of each side.
     """
     rows = []
+    known = [Nodes(NODES.check(side["nodes"]), EDGES.check(side["edges"])) for side in (left, right)]
     with Progress(lambda: f"comparing graphs of {len(left['nodes']):,} and {len(right['nodes']):,} nodes"):
         for names in compared_graphs(left["nodes"], right["nodes"]):
-            rows += list(_matched(left, right, *names).rows())
+            sides = [side_of(*side) for side in zip(known, (left, right), names, strict=True)]
+            rows += list(_matched(*sides).rows())
     return CORRESPONDENCE.frame(rows)
 
 
@@ -44,8 +47,8 @@ def _first_with_ops(nodes: pd.DataFrame, names: list[str]) -> str:
     return next((name for name in names if name in with_ops), names[0])
 
 
-def _matched(left: Frames, right: Frames, left_graph: str, right_graph: str) -> MatchedGraphs:
-    sides = side_of(left, left_graph), side_of(right, right_graph)
+def _matched(left: Side, right: Side) -> MatchedGraphs:
+    sides = left, right
     parts = matched_parts(*sides)
     locations = Locations(*sides, parts)
     states = ParameterMatcher(*sides, locations)

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from nbkit.ops.kinds import PASSING
-from nbkit.schema import EDGES, NODES, PARTS
+from nbkit.schema import NODES, PARTS
 from nbkit.step.decode import Shape, cells_in
 from nbkit.step.nodes import Nodes
 from nbkit.step.reachable import reachable
@@ -104,11 +104,9 @@ class Side:
         return node
 
 
-def side_of(frames: Mapping[str, pd.DataFrame], graph: str) -> Side:
-    """Returns the graph of that name in `frames`, which has nodes, edges and, where they were recognized, parts."""
-    table = NODES.check(frames["nodes"])
-    parts = _parts(frames.get("parts", PARTS.frame()), graph)
-    known = Nodes(table, EDGES.check(frames["edges"]))
+def side_of(known: Nodes, frames: Mapping[str, pd.DataFrame], graph: str) -> Side:
+    """Returns the graph of that name in `frames`, whose nodes are `known`, with parts where they were recognized."""
+    table, parts = NODES.check(frames["nodes"]), _parts(frames.get("parts", PARTS.frame()), graph)
     rows = np.flatnonzero(table["graph"] == graph).tolist()
     own = zip(*(cells_in(table[name].iloc[rows]) for name in ("part_id", "role", "phase")), strict=True)
     nodes = {row: _node(known, row, *of_row) for row, of_row in zip(rows, own, strict=True)}

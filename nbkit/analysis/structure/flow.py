@@ -12,7 +12,10 @@ HELD = ("parameter", "buffer", "constant")
 
 
 class Flow:
-    """Holds some nodes of a source, by their position in it, and the edges among them."""
+    """Holds some nodes of a source, by their position in it, and the edges among them.
+
+    `shapes` are those of the first result of each, null where they are not known.
+    """
 
     def __init__(self, source: Nodes, members: Sequence[int]) -> None:
         self.members = list(members)
@@ -102,7 +105,7 @@ class Flow:
     def back_to_projections(self, node: int) -> tuple[set[int], set[int]]:
         """Returns what lies between `node`, which is in it, and the nearest projections it goes back to; and these."""
         found = self._back(node, lambda here: here != node and here in self.projections)
-        projections = found & self.projections - {node}
+        projections = (found & self.projections) - {node}
         between = found - projections
         kept = {node} if projections else between
         for here in sorted(between, key=self.rank.__getitem__) if projections else ():
