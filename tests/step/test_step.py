@@ -1,6 +1,6 @@
 import pandas as pd
 
-from nbkit.schema import OPS
+from nbkit.schema import OPS, TEXT
 from nbkit.step.step import Step
 from nbkit.trace.trace import step_of
 from tests.support.fakes import make_tensors, make_trace, small_trace
@@ -70,3 +70,17 @@ def test_a_trace_has_one_step_until_it_has_other_frames():
     del trace.frames["tensors"]
     assert not len(step_of(trace).tensors) and len(step_of(trace).ops) == len(trace.ops)
     assert step_of(make_trace(trace.ops)) is not first
+
+
+def test_a_record_has_the_shape_decoded_and_no_name_where_there_is_none():
+    tensors = make_tensors((0, "input", 3), (1, "output", 2)).assign(storage_id=pd.array([None, 5], "Int64"))
+    tensors = tensors.assign(shape=["[2, null]", "[]"], name=pd.Series(["w", None], dtype=TEXT))
+    first, second = Step(OPS.frame(), tensors).records()
+    assert (first.row, first.op_id, first.role, first.tensor_id, first.memory) == (0, 0, "input", 3, -4)
+    assert (first.shape, first.name) == ((2, -1), "w")
+    assert (second.row, second.role, second.memory, second.shape, second.name) == (1, "output", 5, (), None)
+
+
+def test_the_bytes_of_a_tensor_are_zero_where_they_are_not_known():
+    tensors = make_tensors((0, "input", 3), (1, "output", 2)).assign(size_bytes=pd.array([None, 8], "Int64"))
+    assert Step(OPS.frame(), tensors).sizes.tolist() == [0, 8]
