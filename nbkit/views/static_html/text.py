@@ -6,7 +6,7 @@ from nbkit.views.brief.brief import brief_of
 from nbkit.views.brief.text import brief_lines
 from nbkit.views.sections.writers import text_width, to_text
 from nbkit.views.static_html.view import view_of
-from nbkit.views.summary.facts import facts
+from nbkit.views.summary.facts import facts, figure_text
 
 ROWS = 5
 
@@ -17,14 +17,9 @@ def summary(trace: Trace) -> str:
     known = facts(trace)
     lines = [f"INCOMPLETE: {known.incomplete}", ""] if known.incomplete else []
     lines += brief_lines(brief_of(trace), ROWS, text_width())
-    lines += [f"{known.title}: {', '.join(_figure(label, value) for label, value in known.figures)}"]
+    lines += [f"{known.title}: {', '.join(figure_text(*figure) for figure in known.figures)}"]
     # Slow ops first is for the eye that sees all at once; read from the top, the phases give the frame.
     sections = sorted(view_of(trace).sections(trace, ROWS), key=lambda section: section.columns[0].kind != "phase")
     lines += to_text(sections) or [view_of(trace).nothing] * view_of(trace).is_empty(trace)
     notes = ["", *known.notes] if known.notes else []
     return "\n".join([*lines, *notes])
-
-
-def _figure(label: str, value: str) -> str:
-    is_count = value.replace(",", "").isdigit()
-    return f"{value} {label}" if is_count else f"{label} {value}"

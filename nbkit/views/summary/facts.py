@@ -1,7 +1,7 @@
 """Facts state what every view says about a trace as a whole; text, HTML, page and widget word it the same."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -61,15 +61,12 @@ def facts(trace: Trace) -> Facts:
     meta, ops = trace.meta, trace.frames.get("ops", OPS.frame())
     name = str(meta.get("name") or "")
     counted, counted_name = counted_ops(ops)
-    verb, is_graph = str(meta.get("verb") or "trace"), _is_graph(trace)
+    verb, is_graph = str(meta.get("verb") or "trace"), "nodes" in trace.frames
     return Facts(
         title=shown(f"{verb} {name}" if name and name != verb else verb),
         incomplete=None if trace.complete else _stopped_cost(trace) or _why_incomplete(meta.get("error"), is_graph),
         figures=(
-            *_graph_counts(trace),
-            *_watched(trace),
-            *_allocations(trace),
-            *_aligned(trace),
+            *(figure for name, figures in COUNTED.items() if name in trace.frames for figure in figures(trace)),
             *_figures(meta, None if any(name in trace.frames for name in WITHOUT_OPS) and not len(ops) else ops),
         ),
         phases=_phases(trace, counted),
@@ -78,40 +75,38 @@ def facts(trace: Trace) -> Facts:
     )
 
 
+def figure_text(label: str, value: str) -> str:
+    """Returns '3 steps', or 'torch 2.13'."""
+    return f"{value} {label}" if value.replace(",", "").isdigit() else f"{label} {value}"
+
+
 def _phases(trace: Trace, counted: pd.DataFrame) -> pd.DataFrame:
     phases = self_by_phase(counted)
     known = phases["phase"].map(phases_us(trace) if trace.meta.get("step") else {})
     return phases.assign(self_time_us=known.astype("Float64").fillna(phases["self_time_us"]).astype(float))
 
 
-def _is_graph(trace: Trace) -> bool:
-    return "nodes" in trace.frames
-
-
 def _graph_counts(trace: Trace) -> list[tuple[str, str]]:
-    """Counts graphs, nodes and edges; returns nothing for a trace without graphs."""
-    if not _is_graph(trace):
-        return []
+    """Counts graphs, nodes and edges."""
     nodes, edges = trace.nodes, trace.frames.get("edges")
     if is_module_tree(nodes) and "correspondence" not in trace.frames:
         return _tree_counts(trace)
-    counts = [(nodes["graph"].nunique(), "graph"), (len(nodes), "node"), (0 if edges is None else len(edges), "edge")]
-    return [(f"{noun}{'' if number == 1 else 's'}", units.count(number)) for number, noun in counts]
+    counts = {"graph": nodes["graph"].nunique(), "node": len(nodes), "edge": 0 if edges is None else len(edges)}
+    return [_counted(*count) for count in counts.items()]
+
+
+def _counted(noun: str, number: int) -> tuple[str, str]:
+    return f"{noun}{'' if number == 1 else 's'}", units.count(number)
 
 
 def _allocations(trace: Trace) -> list[tuple[str, str]]:
-    """Counts the events of a memory snapshot; returns nothing for other traces."""
-    if "stacks" not in trace.frames:
-        return []
+    """Counts the events of a memory snapshot."""
     count = int((trace.memory["delta_bytes"] > 0).sum())
-    counts = [(count, "allocation"), (len(trace.memory) - count, "free")]
-    return [(f"{noun}{'' if number == 1 else 's'}", units.count(number)) for number, noun in counts]
+    return [_counted("allocation", count), _counted("free", len(trace.memory) - count)]
 
 
 def _aligned(trace: Trace) -> list[tuple[str, str]]:
-    """Counts the results of two executions; returns nothing for other traces."""
-    if "results" not in trace.frames:
-        return []
+    """Counts the results of two executions."""
     counts = trace.frames["results"]["side"].value_counts()
     return [(f"{side} results", units.count(counts.get(side, 0))) for side in ("left", "right")]
 
@@ -127,7 +122,7 @@ def _tree_counts(trace: Trace) -> list[tuple[str, str]]:
     again = trace.nodes["attributes"].str.contains('"same_as"', na=False)
     number = int(((trace.nodes["kind"] == "module") & ~again).sum())
     root = modules[modules["module"] == ""]
-    figures = [("module" if number == 1 else "modules", units.count(number))]
+    figures = [_counted("module", number)]
     if len(root) == 1:
         params, size_bytes = root["params"].iloc[0], root["param_bytes"].iloc[0]
         figures.append(("parameters", f"{units.count(params)} ({units.data_size(size_bytes)})"))
@@ -135,15 +130,13 @@ def _tree_counts(trace: Trace) -> list[tuple[str, str]]:
 
 
 def _watched(trace: Trace) -> list[tuple[str, str]]:
-    """Counts the steps of a script that were watched, and tells how their loss went; nothing for other traces."""
-    if "steps" not in trace.frames:
-        return []
-    count = len(trace.steps)
+    """Counts the steps of a script that were watched, and tells how their loss went."""
     went = [("loss", losses)] if (losses := _losses(trace.steps)) else []
-    recorded = Counter(number for one in trace.meta.get("recordings", []) for number in one["steps"] if _is_deep(one))
+    audits = [one for one in trace.meta.get("recordings", []) if one.get("verb") == "opaudit"]
+    recorded = Counter(number for one in audits for number in one["steps"])
     names = [f"{number}{f' ({times} times)' if times > 1 else ''}" for number, times in sorted(recorded.items())]
     deep = [("looked into", f"step{'s' if len(names) > 1 else ''} {', '.join(names)}")] if names else []
-    return [("step" if count == 1 else "steps", units.count(count)), *went, *deep]
+    return [_counted("step", len(trace.steps)), *went, *deep]
 
 
 def _losses(steps: pd.DataFrame) -> str | None:
@@ -161,8 +154,13 @@ def _losses(steps: pd.DataFrame) -> str | None:
     return ", ".join([*went, f"{value} at last ({since})"])
 
 
-def _is_deep(recording: Mapping[str, Any]) -> bool:
-    return recording.get("verb") == "opaudit"
+# What is counted of a trace with such a frame, before what all have.
+COUNTED: dict[str, Callable[[Trace], list[tuple[str, str]]]] = {
+    "nodes": _graph_counts,
+    "steps": _watched,
+    "stacks": _allocations,
+    "results": _aligned,
+}
 
 
 def _figures(meta: Mapping[str, Any], ops: pd.DataFrame | None) -> list[tuple[str, str]]:
@@ -192,7 +190,7 @@ def _figures(meta: Mapping[str, Any], ops: pd.DataFrame | None) -> list[tuple[st
 def _counts(ops: pd.DataFrame) -> list[tuple[str, str]]:
     """Counts the rows of each level, and all of them unless they are a timeline, which mixes different things."""
     levels = {str(level): int(number) for level, number in ops["level"].value_counts(sort=False).items()}
-    counts = [("op" if len(ops) == 1 else "ops", units.count(len(ops)))]
+    counts = [_counted("op", len(ops))]
     if len(levels) < 2:
         return counts
     nouns = LEVEL_NOUNS | {level: (shown(level), shown(level)) for level in levels if level not in LEVEL_NOUNS}
