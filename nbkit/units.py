@@ -92,6 +92,11 @@ def and_more(rest: int) -> str:
     return f" and {rest:,} more" if rest > 0 else ""
 
 
+def out_of(number: int, whole: int) -> str:
+    """Returns 'all', 'none of 4' or '2 of 4'."""
+    return "all" if number == whole else f"{count(number) if number else 'none'} of {count(whole)}"
+
+
 def flops(value: float | None) -> str:
     """Formats floating-point operations as '1.23 GFLOP'."""
     return _in_units(value, _FLOPS, "FLOP")

@@ -8,6 +8,8 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from nbkit.findings.finding import WRONG
+from nbkit.schema import FINDINGS
+from nbkit.trace.trace import Trace
 
 FOLLOWS, SAME_LINE, SAME_OP = "follows", "same_line", "same_op"
 # Where values go wrong by themselves, and what tells only that they are wrong.
@@ -36,6 +38,12 @@ class Row(NamedTuple):
     @property
     def recording(self) -> object:
         return self.evidence.get("recording")
+
+
+def causes_in(trace: Trace) -> pd.DataFrame:
+    """Returns the causes among the findings of a trace."""
+    findings = FINDINGS.check(trace.frames.get("findings", FINDINGS.frame()))
+    return findings[causes_of(findings)["cause"].isna().to_numpy()]
 
 
 def causes_of(findings: pd.DataFrame) -> pd.DataFrame:

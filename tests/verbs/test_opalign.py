@@ -9,7 +9,7 @@ import torch
 import nbkit
 from nbkit.command_line.main import main
 from nbkit.errors import NbkitError, OptionError
-from nbkit.views.statements.alignment import alignment_tone
+from nbkit.views.statements.alignment import agreement_statements
 
 
 def model() -> torch.nn.Module:
@@ -134,7 +134,7 @@ def test_of_a_side_that_ended_early_it_is_not_said_that_both_agree(factor, comes
     assert "shape '[7, 7]' is invalid" in said
     assert ("The first result of the right side that the left one does not have is" in said) == bool(comes_next)
     assert comes_next is None or comes_next in said
-    assert alignment_tone(trace) == ""
+    assert [one.tone for one in agreement_statements(trace)] == [""]
 
 
 def test_a_side_whose_error_comes_behind_a_divergence_has_both_said():

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 import nbkit
 from nbkit.trace.trace import Trace
-from nbkit.views.statements.alignment import alignment_tone
+from nbkit.views.statements.alignment import agreement_statements
 
 X = torch.linspace(-1, 1, 48).reshape(8, 6)
 
@@ -45,7 +45,7 @@ def test_what_compiled_code_returns_is_compared(sides):
     error = trace.meta["first_divergence"]["error"]
     assert error == pytest.approx(1 - 1 / 1.125 if sides == "left" else 0.125, rel=1e-5)
     assert trace.meta["first_divergence"][side]["name"] == "output [0]"
-    assert alignment_tone(trace) == "bad"
+    assert [one.tone for one in agreement_statements(trace)] == ["bad"]
 
 
 def test_sides_that_are_compiled_alike_agree():

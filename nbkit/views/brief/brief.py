@@ -9,17 +9,11 @@ from nbkit.schema.findings import SEVERITIES
 from nbkit.trace.once import once_per_view, one_view
 from nbkit.trace.trace import Trace
 from nbkit.views.brief.entry import LONGEST, Entry, entries, has_steps
-from nbkit.views.brief.looks import JUDGES, LOOKS, Look, seen_values
 from nbkit.views.brief.next_steps import left_to_look_at, next_steps
-from nbkit.views.statements.against import against_tone, against_words
-from nbkit.views.statements.alignment import alignment_tone, alignment_words
-from nbkit.views.statements.cost import cost_words
-from nbkit.views.statements.memory import snapshot_words
-from nbkit.views.statements.operators import bisection_words, operator_words
 from nbkit.views.statements.recorded import recorded_words
-from nbkit.views.statements.statement import Tone, Words
-from nbkit.views.statements.time import step_words, time_words
-from nbkit.views.summary.facts import facts
+from nbkit.views.statements.statement import Statement, Tone, Words
+from nbkit.views.statements.subjects import SUBJECTS, Look, Subject
+from nbkit.views.summary.facts import facts, figure_text
 from nbkit.views.summary.names import shown
 
 OTHER_THREADS = "whose ops are not recorded"  # as capture/step/other_threads.py counts them
@@ -27,25 +21,12 @@ LATER_STEPS = (
     "One step was checked, and faults often begin later: watch several with %%opaudit or "
     "`python -m nbkit audit SCRIPT --step STEP`."
 )
-# Whose questions opdoctor answers, too.
-OWN_LOOKS = {"opdoctor": ("opcheck", "opaudit")}
-# Figures of a recording that a reader of findings needs; the summary has all.
+# Figures of a recording that a reader of findings needs; the summary has all. Some are known by their value alone.
 FIGURES = {
-    "step": "{} step",
-    "steps": "{} steps",
-    "loss": "loss {}",
-    "looked into": "{} looked into",
-    "aten ops": "{} aten ops",
-    "allocations": "{} allocations",
-    "allocation": "{} allocation",
-    "wall time": "{}",
-    **{label: f"{{}} {label}" for label in ("graph", "graphs", "node", "nodes", "edge", "edges", "module", "modules")},
-    "left results": "{} left results",
-    "right results": "{} right results",
-    "device": "{}",
-    "devices": "{}",
-    "torch": "torch {}",
+    *("step", "steps", "loss", "aten ops", "allocations", "allocation", "left results", "right results", "torch"),
+    *("graph", "graphs", "node", "nodes", "edge", "edges", "module", "modules"),
 }
+FORMS = {"looked into": "{} looked into", "wall time": "{}", "device": "{}", "devices": "{}"}
 
 
 @dataclass(frozen=True)
@@ -76,32 +57,35 @@ class Brief:
 def brief_of(trace: Trace) -> Brief:
     """Returns the brief of a trace; of a graph, which nobody ran, it has neither verdict nor findings."""
     found = entries(trace)
-    results = {look.verb: look.result(trace) for look in LOOKS}
-    verdict, tone = _verdict(trace, found, {verb: text for verb, text in results.items() if text is not None})
+    told = [(subject, subject.told(trace) if subject.is_of(trace) else None) for subject in SUBJECTS]
+    verdict, tone = _verdict(trace, found, [(subject, one) for subject, of in told for one in of or ()])
     own = str(trace.meta.get("verb"))
     was_run = own != "opcost" and any(len(trace.frames.get(name, ())) for name in ("ops", "steps"))
-    unseen = [look for look in LOOKS if results[look.verb] is None]
-    owned = OWN_LOOKS.get(own, (own,))
-    nothing: list[Words] = [(look.nothing,) for look in unseen if look.verb in owned and _is_missed(trace, look)]
+    unseen = [subject.look for subject, of in told if subject.look is not None and of is None]
+    nothing: list[Words] = [(look.nothing,) for look in unseen if _is_missed(trace, look)]
+    others = [look for look in unseen if own not in (look.verb, *look.too)]
     return Brief(
         _what_ran(trace),
         facts(trace).incomplete,
         (*_another_run(trace), *((*verdict, *nothing) or recorded_words(trace)), *_elsewhere(trace)),
         tone,
         tuple(found),
-        left_to_look_at(trace, [look for look in unseen if was_run and look.verb not in owned and look.is_usual]),
+        left_to_look_at(trace, [look for look in others if was_run and look.is_usual]),
         (*(shown(str(limit), LONGEST) for limit in trace.meta.get("limits", [])), *_later_steps(trace, found)),
     )
 
 
 def _is_missed(trace: Trace, look: Look) -> bool:
-    """Returns whether it is to be said that there was nothing to look at: opdoctor says otherwise that no op ran."""
-    ops = trace.frames.get("ops", OPS.frame())
-    is_trained = look.verb != "opaudit" or ops["phase"].isin(["backward", "optimizer"]).any()
-    is_of_doctor = trace.meta.get("verb") == "opdoctor"
-    if trace.meta.get("recordings") == []:  # no step was run again, which its limits say
+    """Returns whether it is to be said that there was nothing to look at.
+
+    Where no step was run again the limits say so, and opdoctor says otherwise that no op ran.
+    """
+    if trace.meta.get("recordings") == [] or trace.meta.get("unjudged"):
         return False
-    return not trace.meta.get("unjudged") and not (is_of_doctor and not ((ops["level"] == "aten").any() and is_trained))
+    verb, ops = trace.meta.get("verb"), trace.frames.get("ops", OPS.frame())
+    if verb not in look.too:
+        return verb == look.verb
+    return bool((ops["level"] == "aten").any() and (not look.phases or ops["phase"].isin(look.phases).any()))
 
 
 def _another_run(trace: Trace) -> list[Words]:
@@ -134,39 +118,37 @@ def left_out(count: int) -> str:
 
 def _what_ran(trace: Trace) -> str:
     known = facts(trace)
-    figures = [FIGURES[label].format(value) for label, value in known.figures if label in FIGURES]
+    figures = [
+        FORMS[label].format(value) if label in FORMS else figure_text(label, value)
+        for label, value in known.figures
+        if label in FORMS or label in FIGURES
+    ]
     return f"{known.title}: {', '.join(figures) or 'nothing recorded'}."
 
 
-def _verdict(trace: Trace, found: Sequence[Entry], results: dict[str, str]) -> tuple[list[Words], Tone]:
+def _verdict(
+    trace: Trace, found: Sequence[Entry], told: Sequence[tuple[Subject, Statement]]
+) -> tuple[list[Words], Tone]:
     """Returns the sentences of the verdict; findings are counted before what was looked at.
 
     Whether the step agrees with another run stands before all: who names one asks that.
     """
-    asked, (seen, tone) = [*bisection_words(trace), *against_words(trace)], seen_values(trace)
-    agrees = against_tone(trace)
-    said: list[Words] = [
-        *time_words(trace),
-        *alignment_words(trace),
-        *((text,) for text in results.values() if text),
-        *seen,
-        *step_words(trace),
-        *cost_words(trace),
-        *snapshot_words(trace),
-        *operator_words(trace),
-    ]
+    asked, said = (
+        [words for of, one in told if of.leads is leads for words in one.sentences] for leads in (True, False)
+    )
+    judged = {one.tone for of, one in told if of.judges}
+    # Of another run, or of two sides.
+    agrees: Tone = next((one.tone for of, one in told if one.tone and not of.judges), "")
+    is_wrong = "bad" in judged or _is_wrong(found)
     if unjudged := trace.meta.get("unjudged"):
-        return [*asked, *counted(found), (str(unjudged),), *said], "bad" if tone == "bad" or _is_wrong(found) else ""
-    if tone == "bad" or _is_wrong(found):
+        return [*asked, *counted(found), (str(unjudged),), *said], "bad" if is_wrong else ""
+    if is_wrong:
         return [*asked, *counted(found), *said], "bad"
-    if agrees == "bad":
-        return [*asked, *said, *counted(found)], "bad"
-    if tone == "good" or results.keys() & set(JUDGES):
+    if "good" in judged and agrees != "bad":
         until = "" if trace.complete else " until then"
-        if found:
-            return [*asked, (f"No errors and no warnings{until}.",), *counted(found), *said], "good"
-        return [*asked, (f"Nothing wrong found{until}.",), *said], "good"
-    return [*asked, *said, *counted(found)], agrees or alignment_tone(trace)
+        first = "No errors and no warnings" if found else "Nothing wrong found"
+        return [*asked, (f"{first}{until}.",), *counted(found), *said], "good"
+    return [*asked, *said, *counted(found)], agrees
 
 
 def counted(found: Sequence[Entry]) -> list[Words]:

@@ -7,7 +7,7 @@ from contextvars import ContextVar
 from weakref import ref
 
 from nbkit.trace.trace import Trace
-from nbkit.views.brief.looks import Look
+from nbkit.views.statements.subjects import Look
 
 
 class Session:

@@ -12,21 +12,12 @@ from nbkit.views.panels.panel import Contents, panel_html
 from nbkit.views.plots.figures import Figure
 from nbkit.views.report.summary import summary_statements
 from nbkit.views.sections.writers import to_html
-from nbkit.views.statements.against import QUESTION as AGAINST
-from nbkit.views.statements.alignment import QUESTION as ALIGNED
-from nbkit.views.statements.cost import QUESTIONS
-from nbkit.views.statements.operators import QUESTION
 from nbkit.views.statements.statement import Statement, statements_html
 from nbkit.views.static_html.figure_svg import figure_svg
 from nbkit.views.static_html.static_table import nothing_html
 from nbkit.views.static_html.view import view_of
 from nbkit.views.summary.facts import facts
 
-# What the first screen answers in words.
-FIRST = (
-    AGAINST, ALIGNED, QUESTION, *QUESTIONS, "What changed", "Is anything wrong", "What it is", "What it is made of",
-    "What held the memory",
-)  # fmt: skip
 ROWS = 20
 # Inches from which on a figure would be too small beside another one.
 WIDE = 8.0
@@ -51,12 +42,12 @@ class Chapter:
     @property
     def answers(self) -> list[Statement]:
         """Returns the statements for the first screen."""
-        return [one for one in self._said if one.question in FIRST]
+        return [one for one in self._said if one.is_first]
 
     @property
     def statements(self) -> list[Statement]:
         """Returns the statements for the trace's own section."""
-        return [one for one in self._said if one.question not in FIRST]
+        return [one for one in self._said if not one.is_first]
 
     @cached_property
     def _said(self) -> list[Statement]:

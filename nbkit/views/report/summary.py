@@ -12,9 +12,8 @@ from nbkit.analysis.time.times import computing_ops, slowest_groups
 from nbkit.trace.trace import Trace
 from nbkit.views.sections.difference import is_different
 from nbkit.views.sections.section import MODULE, module_names
-from nbkit.views.statements.against import against_statements
-from nbkit.views.statements.operators import operator_statements
 from nbkit.views.statements.statement import Link, Statement, Words, op_link
+from nbkit.views.statements.subjects import SUBJECTS
 from nbkit.views.static_html.view import view_of
 from nbkit.views.summary.counting import phases_us
 from nbkit.views.summary.facts import facts
@@ -27,14 +26,14 @@ LARGEST = 3
 def summary_statements(trace: Trace, base: Trace | None = None) -> list[Statement]:
     """Returns the statements of a trace with rows, most asked first; with `base` what changed since that."""
     of_verb = view_of(trace).statements
-    return [
-        *operator_statements(trace),
-        *against_statements(trace),
+    statements = [
+        *(one for of in SUBJECTS if of.in_report and of.is_of(trace) for one in of.told(trace) or ()),
         *(of_verb(trace) if of_verb else _of_ops(trace, base)),
         _left_out(trace),
         *_cost(trace.meta),
         *_recorded(trace.meta),
     ]
+    return [statement for statement in statements if statement.sentences]
 
 
 def _of_ops(trace: Trace, base: Trace | None) -> list[Statement]:
@@ -122,10 +121,12 @@ def changes(trace: Trace, base: Trace) -> Statement:
     whole: Words = (f"{now} in all, {before} in {facts(base).title}.",)
     differs = times[is_different(times)]
     if len(differs):
-        return Statement("What changed", (whole, ("Most by itself: ", ", ".join(_largest(differs)), ".")))
+        return Statement(
+            "What changed", (whole, ("Most by itself: ", ", ".join(_largest(differs)), ".")), is_first=True
+        )
     is_judged = bool(times["verdict"].notna().any())
     nothing = "No module changed beyond noise." if is_judged else "Whether that is more than noise is not known."
-    return Statement("What changed", (whole, (nothing,)))
+    return Statement("What changed", (whole, (nothing,)), is_first=True)
 
 
 def _largest(differs: pd.DataFrame) -> list[str]:

@@ -8,45 +8,23 @@ import pandas as pd
 from nbkit import units
 from nbkit.schema import ALIGNMENT
 from nbkit.trace.trace import Trace
-from nbkit.views.statements.statement import Link, Statement, Tone, Words, op_link
+from nbkit.views.statements.statement import Link, Statement, Words, op_link
 from nbkit.views.summary.names import shown, shown_module
 
 QUESTION = "Does it agree with the other run"
-VERB = "opdiff"
 LONGEST = 500
 DIFFER = ("local", "input", "both", "propagated")
 
 
 def against_statements(trace: Trace) -> list[Statement]:
-    """Returns the statement for the first screen of a report; none without another run."""
-    words = against_words(trace)
-    return [Statement(QUESTION, tuple(words), against_tone(trace))] if words else []
-
-
-def against_words(trace: Trace) -> list[Words]:
-    """Returns the sentences of a brief; none for steps that were compared with no recorded run."""
-    if not _is_compared(trace):
+    """Says whether the step agrees with the other run: neither bad nor good if they share no op."""
+    if trace.meta.get("verb") != "opdiff" or "alignment" not in trace.frames:
         return []
-    rows, other = _rows(trace), shown(str(trace.meta.get("against")))
-    first = trace.meta.get("first_divergence")
-    return [*(_differing(rows, first, other) if first else _agreeing(rows, other))]
-
-
-def against_tone(trace: Trace) -> Tone:
-    """Returns whether the step agrees with the other run; nothing where it was compared with none, or shares no op."""
-    if not _is_compared(trace):
-        return ""
-    if trace.meta.get("first_divergence"):
-        return "bad"
-    return "good" if (_rows(trace)["error_class"] == "clean").any() else ""
-
-
-def _is_compared(trace: Trace) -> bool:
-    return trace.meta.get("verb") == VERB and "alignment" in trace.frames
-
-
-def _rows(trace: Trace) -> pd.DataFrame:
-    return ALIGNMENT.check(trace.frames["alignment"])
+    rows, other = ALIGNMENT.check(trace.frames["alignment"]), shown(str(trace.meta.get("against")))
+    if first := trace.meta.get("first_divergence"):
+        return [Statement(QUESTION, tuple(_differing(rows, first, other)), "bad", is_first=True)]
+    is_good = (rows["error_class"] == "clean").any()
+    return [Statement(QUESTION, tuple(_agreeing(rows, other)), "good" if is_good else "", is_first=True)]
 
 
 def _agreeing(rows: pd.DataFrame, other: str) -> Iterator[Words]:

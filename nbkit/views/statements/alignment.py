@@ -12,42 +12,31 @@ from nbkit.views.statements.statement import Link, Statement, Tone, Words
 from nbkit.views.summary.names import ROOT, shown
 
 ALONE = {"left": "-", "right": "+"}
-QUESTION = "Do both agree"
 SIDES = ("left", "right")
-VERB = "opalign"
 LONGEST = 500
 
 
 def alignment_statements(trace: Trace) -> list[Statement]:
     """Returns the statement for the first screen of a report, and what is on one side only."""
-    words, alone = alignment_words(trace), tuple(_alone(trace))
-    statements = [Statement(QUESTION, tuple(words), alignment_tone(trace)), Statement("What only one side has", alone)]
-    return [statement for statement in statements if statement.sentences]
+    return [*agreement_statements(trace), Statement("What only one side has", tuple(_alone(_rows(trace))))]
 
 
-def alignment_words(trace: Trace) -> list[Words]:
-    """Returns the sentences of a brief; none for traces of other verbs."""
-    if trace.meta.get("verb") != VERB:
+def agreement_statements(trace: Trace) -> list[Statement]:
+    """Says whether two executions agree; neither bad nor good where too little is known."""
+    if trace.meta.get("verb") != "opalign":
         return []
-    rows, first = _rows(trace), trace.meta.get("first_divergence")
-    ended = ended_sides(trace.meta)
-    found_none = ended_words(rows, ended) if ended else _agreeing(rows, trace.meta)
-    verdict = _diverging(rows, first) if first else found_none
-    return [*verdict, *_doubts(trace.meta), *_not_known(trace.meta), *_ended_early(trace.meta)]
-
-
-def alignment_tone(trace: Trace) -> Tone:
-    """Returns whether both agree; nothing for traces of other verbs, or where too little is known."""
-    if trace.meta.get("verb") != VERB:
-        return ""
-    if trace.meta.get("first_divergence"):
-        return "bad"
-    if ended_sides(trace.meta):
-        return ""
-    marks = _rows(trace)["mark"]
-    if trace.meta.get("doubts"):
-        return ""
-    return "good" if (marks == "=").any() and not (marks == "~").any() else ""
+    meta, rows, ended = trace.meta, _rows(trace), ended_sides(trace.meta)
+    tone: Tone = ""
+    if first := meta.get("first_divergence"):
+        verdict, tone = _diverging(rows, first), "bad"
+    elif ended:
+        verdict = ended_words(rows, ended)
+    else:
+        verdict = _agreeing(rows, meta)
+        is_same = (rows["mark"] == "=").any() and not (rows["mark"] == "~").any()
+        tone = "good" if is_same and not meta.get("doubts") else ""
+    words = (*verdict, *_doubts(meta), *_not_known(meta), *_ended_early(meta))
+    return [Statement("Do both agree", words, tone, is_first=True)]
 
 
 def alignment_link(text: str, row: int) -> Link:
@@ -228,9 +217,8 @@ def _ended_early(meta: Mapping[str, Any]) -> Iterator[Words]:
                    f"{shown(str(error), LONGEST).removesuffix('.')}.",)  # fmt: skip
 
 
-def _alone(trace: Trace) -> Iterator[Words]:
+def _alone(rows: pd.DataFrame) -> Iterator[Words]:
     """Says how many results only one side has, and why."""
-    rows = _rows(trace)
     for mark, side, other in (("-", "left", "right"), ("+", "right", "left")):
         mine = rows[rows["mark"] == mark]
         if len(mine):

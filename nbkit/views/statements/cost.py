@@ -22,16 +22,11 @@ MOST = 0.5
 
 
 def cost_statements(trace: Trace) -> list[Statement]:
-    """Returns the statements of a report, most asked first; none of a step that stopped, whose cost nobody knows."""
+    """Answers what is asked of a cost, most asked first; nobody knows that of a step that stopped."""
     if not has_whole_costs(trace):
         return []
     answers = zip(QUESTIONS, (_memory(trace), _flops(trace), _time(trace), _values(trace)), strict=True)
-    return [Statement(question, tuple(words)) for question, of in answers if (words := list(of))]
-
-
-def cost_words(trace: Trace) -> list[Words]:
-    """Returns the sentences of a brief; none for what has no costs, or those of a part."""
-    return [*_memory(trace), *_flops(trace), *_time(trace), *_values(trace)] if has_whole_costs(trace) else []
+    return [Statement(question, tuple(words), is_first=True) for question, of in answers if (words := list(of))]
 
 
 def _memory(trace: Trace) -> Iterator[Words]:

@@ -1,6 +1,7 @@
 """What a report says of a graph in words: what it is, what it is made of, and what of its source could not be read."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pandas as pd
@@ -9,7 +10,7 @@ from nbkit import units
 from nbkit.schema import CORRESPONDENCE, NODES, PARTS
 from nbkit.trace.trace import Trace
 from nbkit.views.sections.graph.correspondence import LEVELS, counted_actions
-from nbkit.views.statements.statement import Link, Statement
+from nbkit.views.statements.statement import Statement
 from nbkit.views.summary.names import shown
 
 MOST = 8
@@ -22,9 +23,9 @@ def graph_statements(trace: Trace) -> list[Statement]:
     parts = PARTS.check(trace.frames.get("parts", PARTS.frame()))
     ops = nodes[nodes["kind"] == "op"]
     statements = [
-        Statement("What it is", tuple((text,) for text in _graphs(trace.meta, nodes))),
+        Statement("What it is", tuple((text,) for text in _graphs(trace.meta, nodes)), is_first=True),
         Statement("What corresponds", tuple((text,) for text in _compared(trace))),
-        _counts("What it is made of", parts["role"], "part"),
+        replace(_counts("What it is made of", parts["role"], "part"), is_first=True),
         _counts("Which ops", ops["op"], "op"),
         _counts("Which phases", nodes["phase"], "node"),
         _counts("What was inserted", nodes["inserted"], "node"),
@@ -33,21 +34,17 @@ def graph_statements(trace: Trace) -> list[Statement]:
     return [statement for statement in statements if statement.sentences]
 
 
-def graph_link(text: str, node_id: int) -> Link:
-    """Makes words that lead to a node."""
-    return Link(text, "graph", node_id)
-
-
 def skipped_statement(meta: Mapping[str, Any]) -> Statement:
     """Returns what of the source could not be read, the first lines by their number."""
     skipped = meta.get("skipped_lines") or []
     if not skipped:
-        return Statement("Is anything wrong", (("All of the source was read.",),) if meta.get("source") else ())
+        read = (("All of the source was read.",),) if meta.get("source") else ()
+        return Statement("Is anything wrong", read, is_first=True)
     few = [
         f"line {units.count(row.get('line'))}: {shown(str(row.get('reason') or ''))}" for row in skipped[:MOST_SKIPPED]
     ]
     count = f"{units.counted(len(skipped), 'line')} could not be read; trace.meta['skipped_lines'] has them all."
-    return Statement("Is anything wrong", tuple((text,) for text in (count, *few)), "bad")
+    return Statement("Is anything wrong", tuple((text,) for text in (count, *few)), "bad", is_first=True)
 
 
 def _graphs(meta: Mapping[str, Any], nodes: pd.DataFrame) -> Iterator[str]:

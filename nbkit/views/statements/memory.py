@@ -19,22 +19,14 @@ NO_STACK = "(no stack)"
 
 def memory_statements(trace: Trace) -> list[Statement]:
     """Returns the statements of a snapshot, most asked first."""
-    answers = (
-        ("What held the memory", peak_words(trace)),
-        ("What is in use at the end", end_words(trace)),
-        ("What the allocator left unused", unused_words(trace)),
-    )
-    return [Statement(question, tuple(words)) for question, of in answers if (words := list(of))]
+    return [
+        Statement("What held the memory", tuple(_peak_words(trace)), is_first=True),
+        Statement("What is in use at the end", tuple(_end_words(trace))),
+        Statement("What the allocator left unused", tuple(_unused_words(trace))),
+    ]
 
 
-def snapshot_words(trace: Trace) -> list[Words]:
-    """Returns the sentences of a brief; none for what is no snapshot."""
-    if "blocks" not in trace.frames:
-        return []
-    return [*peak_words(trace), *end_words(trace), *unused_words(trace)]
-
-
-def peak_words(trace: Trace) -> Iterator[Words]:
+def _peak_words(trace: Trace) -> Iterator[Words]:
     """Yields per device the peak, when it was, and the lines that held most of it."""
     memory = trace.memory
     if not len(memory):
@@ -46,14 +38,14 @@ def peak_words(trace: Trace) -> Iterator[Words]:
         yield (f"Peak of {units.data_size(size)} on {device} after {units.duration(time_us)}{most}.",)
 
 
-def end_words(trace: Trace) -> Iterator[Words]:
+def _end_words(trace: Trace) -> Iterator[Words]:
     """Yields per device what was in use when the snapshot was taken, and the lines that allocated most of it."""
     held = live_at_end_by(trace.blocks, trace.stacks, ["user_line"])
     for device, whole in held.groupby("device")["held_bytes"].sum().items():
         yield (f"At the end {units.data_size(whole)} are in use on {device}{_largest(held, str(device))}.",)
 
 
-def unused_words(trace: Trace) -> Iterator[Words]:
+def _unused_words(trace: Trace) -> Iterator[Words]:
     """Yields per device how much of what the allocator reserved was not allocated."""
     use = allocator_use(trace.blocks)
     names = ("device", "reserved_bytes", "allocated_bytes", "largest_free_bytes")

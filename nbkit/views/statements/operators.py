@@ -1,38 +1,31 @@
 """What is told of the operator tools in words and tables: what ran otherwise, and what came of it."""
 
 from collections.abc import Iterator, Mapping
+from math import isfinite
 from typing import Any
 
 import pandas as pd
 
 from nbkit import units
-from nbkit.schema import CASTS, REPLACED
+from nbkit.schema import CASTS, REPLACED, STABILITY
 from nbkit.trace.trace import Trace
 from nbkit.views.sections.section import Section, and_more, columns, rows_of
-from nbkit.views.statements.statement import Statement, Words, op_link
+from nbkit.views.statements.statement import Statement, Words, no_fault, op_link
 from nbkit.views.summary.names import OUTSIDE, shown, shown_module
 
-QUESTION = "What this run tells"
 # Beyond, an op's own error says that nothing of its result is left.
 NOTHING_LEFT = 0.5
 SCALES = {"none": "no scale", "tensor": "scale per tensor", "block": "scale per block"}
 
 
+def bisection_statements(trace: Trace) -> list[Statement]:
+    """Says what the trials came to."""
+    return [Statement("", ((shown(str(trace.meta["verdict"]), 500),),))] if trace.meta.get("verdict") else []
+
+
 def operator_statements(trace: Trace) -> list[Statement]:
-    """Returns the statement for the first screen of a report; none for traces of other verbs."""
-    words = operator_words(trace)
-    return [Statement(QUESTION, tuple(words))] if words else []
-
-
-def operator_words(trace: Trace) -> list[Words]:
-    """Returns the sentences of a brief; none for traces of other verbs."""
-    return [*_replaced(trace), *_casts(trace)]
-
-
-def bisection_words(trace: Trace) -> list[Words]:
-    """Returns what the trials of a bisection came to, which is said before all; none for other traces."""
-    verdict = trace.meta.get("verdict") if "trials" in trace.frames else None
-    return [(shown(str(verdict), 500),)] if verdict else []
+    """Says what ran otherwise, and what a cast would cost."""
+    return [Statement("What this run tells", (*_replaced(trace), *_casts(trace)), is_first=True)]
 
 
 def _replaced(trace: Trace) -> Iterator[Words]:
@@ -85,6 +78,29 @@ def _lost(casts: pd.DataFrame) -> Iterator[Words]:
             yield first, f" {text}."
         else:
             yield f"{units.counted(calls, 'call')}, first ", first, f": each {text}."
+
+
+def stability_statements(trace: Trace) -> list[Statement] | None:
+    """Says how many calls ran again; those that differ are findings."""
+    stability = STABILITY.check(trace.frames.get("stability", STABILITY.frame()))
+    if not len(stability):
+        return None
+    calls = units.counted(len(stability), "call")
+    differ = int((stability["run_to_run"] == "differs").sum())
+    if not differ:
+        return no_fault(f"{calls} run again: each gave the same bits from the same inputs.{_other_bits(stability)}")
+    return no_fault(f"{units.count(differ)} of {calls} gave other bits from the same inputs.")
+
+
+def _other_bits(stability: pd.DataFrame) -> str:
+    """Says how far results are off in another batch, with other threads or strides, which is rounding."""
+    rows = stability[(stability["max_ulp"] > 0) & stability["beyond_rounding"].isna()]
+    if rows.empty:
+        return ""
+    worst = rows.iloc[int(rows["max_difference_fraction"].fillna(-1).to_numpy().argmax())]
+    far = worst["max_difference_fraction"]
+    by = "" if not isfinite(far) else f", by up to {far:.2g} of the largest element ({shown(str(worst['op']))})"
+    return f" With another batch, other threads or strides the bits of {units.counted(len(rows), 'call')} change{by}."
 
 
 def replaced_sections(trace: Trace, count: int) -> list[Section]:

@@ -24,11 +24,28 @@ LIVE = ""
 
 @dataclass(frozen=True)
 class Statement:
-    """A question, and sentences that answer it, each of texts and links; the texts are shown as they are."""
+    """A question, and sentences that answer it, each of texts and links; the texts are shown as they are.
+
+    Without a question it is for a brief alone. What `is_first` is on the first screen of a report.
+    """
 
     question: str
     sentences: tuple[Words, ...]
     tone: Tone = ""
+    is_first: bool = False
+
+
+@dataclass(frozen=True)
+class Chip:
+    """A verdict in a few words, and whether it is bad or good; it leads to the section of its trace."""
+
+    text: str
+    tone: Tone
+
+
+def no_fault(*sentences: str) -> list[Statement]:
+    """Returns what a judge of a step says in a brief: nothing is wrong beside the findings."""
+    return [Statement("", tuple((text,) for text in sentences), "good")]
 
 
 def op_link(text: str, op_id: int) -> Link:

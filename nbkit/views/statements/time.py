@@ -7,13 +7,16 @@ import pandas as pd
 
 from nbkit import units
 from nbkit.analysis.time.times import by_kernel, computing_ops, host_ops, self_by_phase, slowest_groups
+from nbkit.findings.causes import causes_in
 from nbkit.schema import OPS, TIMINGS
 from nbkit.timeline.median_times import MOST_DELAYS
 from nbkit.trace.trace import Trace
 from nbkit.views.sections.section import MODULE, module_names
-from nbkit.views.statements.statement import Words, op_link
+from nbkit.views.statements.statement import Chip, Statement, Words, op_link
+from nbkit.views.summary.counting import recorded_too
 from nbkit.views.summary.names import ROOT, shown
 
+TIMING = "optime"
 # A phase of less is not named.
 LEAST_SHARE = 0.005
 # A step that takes less of this without a recording is slowed by it, as one of many short ops is.
@@ -22,12 +25,18 @@ LEAST_BARE = 0.85
 LONG_US, MOST_APART = 1e9, 0.99
 
 
-def time_words(trace: Trace) -> list[Words]:
-    """Returns the sentence that answers where the time of a timed step goes; none of a trace without times."""
-    ops = trace.frames.get("ops", OPS.frame())
+def time_statements(trace: Trace) -> list[Statement] | None:
+    """Says where the time of a timed step goes; null for what has not measured one."""
     # The step itself is always a row.
-    if trace.meta.get("verb") != "optime" or len(ops) < 2:
-        return []
+    is_timed = trace.meta.get("verb") == TIMING and len(trace.frames.get("ops", ())) > 1
+    if not is_timed and "step" not in trace.meta and TIMING not in recorded_too(trace):
+        return None
+    return [Statement("", (*([_where_it_goes(trace)] if is_timed else []), *step_words(trace)))]
+
+
+def _where_it_goes(trace: Trace) -> Words:
+    """Returns the sentence that answers where the time of a timed step goes."""
+    ops = trace.ops
     whole_us = float(host_ops(ops)["self_time_us"].sum()) or 1.0
     phases = self_by_phase(ops)
     shares = zip(phases["phase"], phases["self_time_us"] / whole_us, strict=True)
@@ -40,7 +49,7 @@ def time_words(trace: Trace) -> list[Words]:
         *_slowest_kernel(ops),
     ]
     joined = [word for number, part in enumerate(parts) for word in (", " if number else "; ", *part)]
-    return [(f"{_step_time(trace, whole_us)}: {', '.join(named)}", *joined, ".")]
+    return (f"{_step_time(trace, whole_us)}: {', '.join(named)}", *joined, ".")
 
 
 def _step_time(trace: Trace, whole_us: float) -> str:
@@ -95,7 +104,7 @@ def _slowest_kernel(ops: pd.DataFrame) -> list[Words]:
 
 
 def step_words(trace: Trace) -> list[Words]:
-    """Returns the sentences of a brief; none for what has not measured a whole step."""
+    """Returns the sentences on a step that was measured as a whole; none for what has not measured one."""
     step = trace.meta.get("step")
     if step and not (trace.frames.get("ops", OPS.frame())["level"] == "aten").any():
         return [("No op of torch ran in the step's thread, so there was nothing to look at.",)]
@@ -136,3 +145,9 @@ def _memory(step: dict[str, Any]) -> Iterator[Words]:
     if step.get("flops"):
         least = "at least " if step.get("uncounted_calls") else ""
         yield (f"Its products and convolutions compute {least}{units.flops(float(step['flops']))}.",)
+
+
+def time_chips(trace: Trace) -> Iterator[Chip]:
+    """Yields how many hints there are at what to save."""
+    if trace.meta.get("verb") == TIMING and (hints := len(causes_in(trace))):
+        yield Chip(f"{units.counted(hints, 'hint')} at time or memory to save", "")

@@ -22,6 +22,11 @@ def counted_ops(ops: pd.DataFrame) -> tuple[pd.DataFrame, str]:
     return computing, "aten ops" if len(computing) < len(ops) else "ops"
 
 
+def recorded_too(trace: Trace) -> set[object]:
+    """Returns the verbs that recorded steps of an audit of a script, whose frames are not all in its trace."""
+    return {one.get("verb") for one in trace.meta.get("recordings", [])}
+
+
 def is_timeline(ops: pd.DataFrame) -> bool:
     """Tells whether the ops come from a profiler's timeline, with modules and named ranges as rows."""
     return bool(OPS.check(ops)["level"].isin(TIMELINE_LEVELS).any())

@@ -12,14 +12,15 @@ import nbkit
 from nbkit.schema import DIFFS
 from nbkit.trace.trace import Trace
 from nbkit.views.brief.brief import Brief, brief_of
-from nbkit.views.brief.looks import LOOKS
 from nbkit.views.statements.statement import Link, words_text
+from nbkit.views.statements.subjects import SUBJECTS
 from tests.support.fakes import make_tensors, make_trace, small_trace
 
 
 def result(verb: str, trace: Trace) -> str | None:
-    (look,) = (look for look in LOOKS if look.verb == verb)
-    return look.result(trace)
+    (subject,) = (one for one in SUBJECTS if one.look is not None and one.look.verb == verb)
+    statements = subject.told(trace) if subject.is_of(trace) else None
+    return None if statements is None else " ".join(words_text(words) for one in statements for words in one.sentences)
 
 
 def told(brief: Brief) -> list[str]:

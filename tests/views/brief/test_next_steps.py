@@ -6,8 +6,8 @@ import pytest
 
 from nbkit.views.brief import next_steps
 from nbkit.views.brief.brief import brief_of
-from nbkit.views.brief.looks import LOOKS
 from nbkit.views.brief.next_steps import Session, in_session
+from nbkit.views.statements.subjects import KERNELS, VALUES
 from tests.support.fakes import small_trace, timed_trace
 
 ALL = "Next: nbkit.opcheck (NaN), nbkit.opdiff (kernels), nbkit.opaudit (gradients), nbkit.optime (time)."
@@ -38,7 +38,7 @@ def test_a_notebook_says_it_once_without_what_it_ran_and_by_its_magics() -> None
 
 def test_the_line_stands_below_the_first_trace_that_leaves_something_to_look_at() -> None:
     session, graph, step = Session(), small_trace(verb="opcheck"), small_trace()
-    check, diff = (look for look in LOOKS if look.verb in ("opcheck", "opdiff"))
+    check, diff = VALUES, KERNELS
     assert session.left(graph, []) == ()
     assert session.left(step, [check, diff]) == (diff,)
     assert session.left(small_trace(), [diff]) == ()

@@ -5,20 +5,30 @@ from typing import Any
 import numpy as np
 
 from nbkit.trace.trace import Trace
-from nbkit.views.statements.alignment import alignment_statements, alignment_tone, alignment_words
-from nbkit.views.statements.statement import Link, words_text
+from nbkit.views.statements.alignment import agreement_statements, alignment_statements
+from nbkit.views.statements.statement import Link, Tone, Words, words_text
 from tests.support.fakes import small_trace
 from tests.views.alignment.makers import aligned_trace
 
 
+def words_of(trace: Trace) -> list[Words]:
+    (statement,) = agreement_statements(trace)
+    return [*statement.sentences]
+
+
 def said(trace: Trace) -> list[str]:
-    return [words_text(words) for words in alignment_words(trace)]
+    return [words_text(words) for words in words_of(trace)]
+
+
+def tone_of(trace: Trace) -> Tone:
+    (statement,) = agreement_statements(trace)
+    return statement.tone
 
 
 def test_two_that_agree() -> None:
     trace = aligned_trace(diverge=False)
     assert said(trace) == ["The two agree: 30 of 35 results correspond and no value differs beyond rounding."]
-    assert alignment_tone(trace) == "good"
+    assert tone_of(trace) == "good"
 
 
 def test_two_that_do_not() -> None:
@@ -34,7 +44,7 @@ def test_two_that_do_not() -> None:
     assert details == "Kind: another order of operations. What it reads differs by 1.1e-07."
     assert left == "Left: model.layers.0.self_attn (aten._softmax.default), result softmax, models/decoder.py:99."
     assert right == "Right: /Softmax_output_0 (Softmax)."
-    assert alignment_tone(trace) == "bad"
+    assert tone_of(trace) == "bad"
 
 
 def test_what_is_another_one_stands_in_the_first_sentence_and_a_place_of_both_is_named_once() -> None:
@@ -50,7 +60,7 @@ def test_what_is_another_one_stands_in_the_first_sentence_and_a_place_of_both_is
 
 
 def test_the_place_leads_to_its_row() -> None:
-    assert alignment_words(aligned_trace())[0][1] == Link(
+    assert words_of(aligned_trace())[0][1] == Link(
         "model.layers.0.self_attn (aten._softmax.default)", "alignment_table", 20
     )
 
@@ -78,7 +88,7 @@ def test_differences_whose_beginning_is_not_known() -> None:
     assert said(trace) == [
         "12 cannot be compared (no values or NaN); no difference found. 30 of 35 results correspond, and 18 agree."
     ]
-    assert alignment_tone(trace) == ""
+    assert tone_of(trace) == ""
 
 
 def test_what_has_no_values_is_not_said_to_differ() -> None:
@@ -108,4 +118,4 @@ def test_what_only_one_side_has() -> None:
 
 
 def test_nothing_of_other_traces() -> None:
-    assert (alignment_words(small_trace()), alignment_tone(small_trace())) == ([], "")
+    assert agreement_statements(small_trace()) == []

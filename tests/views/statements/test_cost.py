@@ -9,13 +9,13 @@ import pytest
 import torch
 
 import nbkit
-from nbkit.views.statements.cost import cost_statements, cost_words
+from nbkit.views.statements.cost import cost_statements
 from nbkit.views.statements.statement import words_text
 from tests.support.costs import layers, with_times
 
 
 def said(trace: nbkit.Trace) -> list[str]:
-    return [words_text(words) for words in cost_words(trace)]
+    return [words_text(words) for one in cost_statements(trace) for words in one.sentences]
 
 
 def test_a_stranger_reads_the_peak_what_makes_it_up_and_what_computes() -> None:
@@ -48,7 +48,7 @@ def test_a_step_that_allocates_nothing_needs_most_from_the_start() -> None:
 
 
 def test_the_op_of_the_peak_is_a_link() -> None:
-    link = next(part for part in cost_words(layers())[0] if not isinstance(part, str))
+    link = next(part for part in cost_statements(layers())[0].sentences[0] if not isinstance(part, str))
     assert (link.widget, link.value) == ("op_table", nbkit.memory_peaks(layers().memory)["op_id"][0])
 
 

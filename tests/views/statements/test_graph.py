@@ -4,7 +4,7 @@ from typing import Any
 
 from nbkit.schema import CORRESPONDENCE, NODES, PARTS
 from nbkit.trace.trace import Trace
-from nbkit.views.statements.graph import graph_link, graph_statements, skipped_statement
+from nbkit.views.statements.graph import graph_statements, skipped_statement
 from nbkit.views.statements.statement import Link, Statement, op_link, statements_html
 
 
@@ -62,12 +62,13 @@ def test_lines_that_could_not_be_read_are_counted_and_the_first_shown() -> None:
             *((f"line {n},000: cut",) for n in (1, 2, 3)),
         ),
         "bad",
+        is_first=True,
     )
-    assert skipped_statement({"skipped_lines": []}) == Statement("Is anything wrong", ())
+    assert skipped_statement({"skipped_lines": []}) == Statement("Is anything wrong", (), is_first=True)
 
 
 def test_statements_are_html_whose_links_select_rows() -> None:
-    words = ("a < b: ", op_link("op 3", 3), graph_link("<n>", 4), Link("all", "graph"))
+    words = ("a < b: ", op_link("op 3", 3), Link("<n>", "graph", 4), Link("all", "graph"))
     assert statements_html([Statement("Why?", (words,), "bad"), Statement("&", (("x",), ("y",)))], "t1") == (
         '<dl class="nbkit-summary"><dt>Why?</dt><dd class="nbkit-bad"><p>a &lt; b: '
         '<a href="#t1-op_table" data-trace="t1" data-widget="op_table" data-value="3">op 3</a>'

@@ -7,7 +7,7 @@ import torch
 import nbkit
 from nbkit.schema import CASTS, REPLACED
 from nbkit.trace.trace import Trace
-from nbkit.views.statements.operators import cast_sections, operator_words, replaced_sections
+from nbkit.views.statements.operators import cast_sections, operator_statements, replaced_sections
 from nbkit.views.statements.statement import words_text
 
 PLACE = {"module": "layer", "phase": "forward", "source": "train.py:3"}
@@ -15,7 +15,7 @@ CAST = {**PLACE, "role": "output", "position": 0, "dtype": "bfloat16", "own_erro
 
 
 def told(trace):
-    return [words_text(words) for words in operator_words(trace)]
+    return [words_text(words) for one in operator_statements(trace) for words in one.sentences]
 
 
 def cast(op_id, op, **values):
