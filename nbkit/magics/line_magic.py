@@ -37,13 +37,16 @@ def line_function(shell: InteractiveShell, name: str, magic: LineMagic) -> Calla
         if wants_help(line):
             show_text(parser().format_help())
             return
-        options = parser().parse_line(line)
+        options, notebook = parser().parse_line(line), Notebook(shell)
         try:
             with telling_new_folders(vars(options).values(), show_text):
-                shown = magic.run(options, Notebook(shell))
+                shown = magic.run(options, notebook)
         except NbkitError as error:
             raise UsageError(f"%{name}: {error}") from error
-        if shown is not None:
+        if magic.stores_result:
+            for stored in filter(None, (f"_{name}", options.output)):
+                notebook.store(stored, shown)
+        if not (magic.stores_result and options.quiet):
             display(shown, raw=isinstance(shown, dict))
 
     return no_var_expand(MagicFunction(name, run_line, parser))

@@ -17,7 +17,6 @@ from nbkit.errors import OptionError, nearest
 from nbkit.schema import MODULES, TENSORS
 from nbkit.trace.trace import Trace
 from nbkit.verbs.load import load
-from nbkit.verbs.notebook import Notebook
 from nbkit.verbs.options.generated import Option, OptionHolder, add_options
 from nbkit.verbs.options.parser import absolute_path
 from nbkit.verbs.verb import PROGRAM, Command, LineMagic, Outcome, Verb
@@ -167,14 +166,6 @@ def _graph(options: Namespace, find: Callable[[str], object]) -> Trace:
     return opgraph(find(options.source), against=against, graph=options.graph, name=options.name)
 
 
-def _run_line(options: Namespace, notebook: Notebook) -> Trace | None:
-    trace = _graph(options, notebook.source)
-    notebook.store("_opgraph", trace)
-    if options.output is not None:
-        notebook.store(options.output, trace)
-    return None if options.quiet else trace
-
-
 LINE = LineMagic(
     """\
 Show the graph of a model, a recorded step, a dump of another framework or an ONNX model, with its parts recognized.
@@ -187,7 +178,7 @@ Show the graph of a model, a recorded step, a dump of another framework or an ON
 SOURCE is a name of this notebook (a module, what torch.export.export() gave, a trace; model.layers is a name, too), or
 the path of a file or a saved trace, in quotes where it has blanks.""",
     lambda holder: _add_options(holder, "SOURCE", "a name of this notebook, or a path"),
-    _run_line,
+    lambda options, notebook: _graph(options, notebook.source),
     stores_result=True,
 )
 

@@ -103,12 +103,13 @@ class Recorder:
 class LineMagic:
     """A verb as a line magic: `run` gets the options and the notebook, and gives back what is shown.
 
-    That is a trace, or texts by MIME type; null shows nothing. It raises NbkitError on what it cannot use.
+    That is a trace, which has options that say where it is stored if `stores_result`, or texts by MIME type. It raises
+    NbkitError on what it cannot use.
     """
 
     description: str
     add_options: Callable[[OptionHolder], object]
-    run: Callable[[Namespace, Notebook], dict[str, str] | Trace | None]
+    run: Callable[[Namespace, Notebook], dict[str, str] | Trace]
     stores_result: bool = False
 
 

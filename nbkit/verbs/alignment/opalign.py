@@ -218,9 +218,9 @@ def _add_line_options(holder: OptionHolder) -> None:
     holder.add_argument("--name", metavar="TEXT", help="what the trace is called where it is shown")
 
 
-def _run_line(options: Namespace, notebook: Notebook) -> Trace | None:
+def _run_line(options: Namespace, notebook: Notebook) -> Trace:
     right = options.right if options.right in WAYS else notebook.source(options.right)
-    trace = opalign(
+    return opalign(
         notebook.source(options.left),
         right,
         inputs=_inputs(notebook, options.inputs),
@@ -228,10 +228,6 @@ def _run_line(options: Namespace, notebook: Notebook) -> Trace | None:
         copy_parameters=options.copy_parameters,
         name=options.name,
     )
-    notebook.store("_opalign", trace)
-    if options.output is not None:
-        notebook.store(options.output, trace)
-    return None if options.quiet else trace
 
 
 def _inputs(notebook: Notebook, names: Sequence[str]) -> Mapping[str, Any] | Sequence[Any]:

@@ -6,7 +6,6 @@ from dataclasses import replace
 
 from nbkit.schema import REPLAYED, TIMINGS
 from nbkit.trace.trace import Trace
-from nbkit.verbs.notebook import Notebook
 from nbkit.verbs.opdiff import OPDIFF
 from nbkit.verbs.options.generated import Option, OptionHolder, add_options, option_names
 from nbkit.verbs.options.parser import absolute_path
@@ -70,14 +69,6 @@ def _replay(options: Namespace) -> Trace:
     return opreplay(**{name: getattr(options, name) for name in names})
 
 
-def _run_line(options: Namespace, notebook: Notebook) -> Trace | None:
-    trace = _replay(options)
-    notebook.store("_opreplay", trace)
-    if options.output is not None:
-        notebook.store(options.output, trace)
-    return None if options.quiet else trace
-
-
 LINE = LineMagic(
     """\
 Run captured calls again, each alone from the inputs it had, and compare what they do with what they did.
@@ -88,7 +79,7 @@ Run captured calls again, each alone from the inputs it had, and compare what th
 
 FOLDER is what %%opcapture wrote. Nothing in it is executed: values are bytes, and only registered ops are called.""",
     _add_options,
-    _run_line,
+    lambda options, notebook: _replay(options),
     stores_result=True,
 )
 
