@@ -5,10 +5,7 @@ from typing import Any
 
 from nbkit.trace.trace import Trace
 from nbkit.verbs.verb import Recorder, Verb
-from nbkit.views.flamegraph.panel import flame_panel
-from nbkit.views.flamegraph.svg import flame_svg
-from nbkit.views.op_table.report_data import op_panel
-from nbkit.views.ops_view import OPS_VIEW, op_charts, widget_named
+from nbkit.views.ops_view import FLAME_VIEW, op_charts
 from nbkit.views.plots import draw_memory
 
 
@@ -18,13 +15,7 @@ def _charts(trace: Trace) -> list[Any]:
 
 OPDOCTOR = Verb(
     "opdoctor",
-    view=replace(
-        OPS_VIEW,
-        widget=widget_named("flame_and_ops"),
-        charts=_charts,
-        picture=flame_svg,
-        panels=lambda contents: [flame_panel(contents), op_panel(contents)],
-    ),
+    view=replace(FLAME_VIEW, charts=_charts),
     recorder=Recorder(
         home="nbkit.capture.doctor.opdoctor:opdoctor",
         summary="find what is wrong with a step: values, training, time and memory",

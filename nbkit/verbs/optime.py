@@ -5,11 +5,8 @@ from typing import Any
 
 from nbkit.trace.trace import Trace
 from nbkit.verbs.verb import Recorder, Verb, own_failure, why_empty
-from nbkit.views.flamegraph.panel import flame_panel
-from nbkit.views.flamegraph.svg import flame_svg
 from nbkit.views.op_table.calls import slowest_calls_table
-from nbkit.views.op_table.report_data import op_panel
-from nbkit.views.ops_view import OPS_VIEW, op_charts, widget_named
+from nbkit.views.ops_view import FLAME_VIEW, op_charts
 from nbkit.views.plots import draw_memory
 from nbkit.views.plots.picture.static import static_pictures
 from nbkit.views.plots.repeats import repeats_picture
@@ -36,13 +33,10 @@ def _nothing(trace: Trace) -> str | None:
 OPTIME = Verb(
     "optime",
     view=replace(
-        OPS_VIEW,
-        widget=widget_named("flame_and_ops"),
+        FLAME_VIEW,
         sections=time_sections,
         charts=_charts,
-        picture=flame_svg,
         calls=slowest_calls_table,
-        panels=lambda contents: [flame_panel(contents), op_panel(contents)],
         totals=time_sections,
     ),
     recorder=Recorder(

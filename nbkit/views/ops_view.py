@@ -1,4 +1,4 @@
-"""OPS_VIEW is the view of traces of ops; verbs that record more show it with changes."""
+"""OPS_VIEW is the view of traces of ops, FLAME_VIEW of timed ones; verbs that record more show it with changes."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -6,6 +6,8 @@ from importlib import import_module
 from typing import Any
 
 from nbkit.trace.trace import Trace
+from nbkit.views.flamegraph.panel import flame_panel
+from nbkit.views.flamegraph.svg import flame_svg
 from nbkit.views.op_table.calls import first_calls_table
 from nbkit.views.op_table.report_data import op_panel
 from nbkit.views.plots import draw_modules, draw_ops
@@ -47,4 +49,10 @@ OPS_VIEW = View(
     calls=first_calls_table,
     panels=lambda contents: [op_panel(contents)],
     totals=op_sections,
+)
+FLAME_VIEW = replace(
+    OPS_VIEW,
+    widget=widget_named("flame_and_ops"),
+    picture=flame_svg,
+    panels=lambda contents: [flame_panel(contents), op_panel(contents)],
 )

@@ -24,12 +24,11 @@ from nbkit.views.alignment.columns import (
 )
 from nbkit.views.alignment.detail import alignment_detail
 from nbkit.views.alignment.verdicts import HARMLESS, SIDES, counts_of, first_row, place_of, rows_of, side_names
+from nbkit.views.sections.alignment import MARKS
 from nbkit.views.summary.facts import facts
 from nbkit.views.summary.names import shown
 from nbkit.views.tables.raw import with_short_sources
 from nbkit.views.tables.source import Answer, Message, TableSource
-
-FIGURES = {"=": "agree", "~": "differ", "-": "left only", "+": "right only"}
 
 
 class AlignmentSource(TableSource):
@@ -76,7 +75,7 @@ class AlignmentSource(TableSource):
             **table_overview(),
             "title": " against ".join(map(shown, side_names(self.trace))),
             "incomplete": facts(self.trace).incomplete,
-            "figures": [[name, units.count(counts[mark])] for mark, name in FIGURES.items()],
+            "figures": [[name, units.count(counts[mark])] for mark, name in MARKS.items()],
             "phases": [],
             "counted": "",
             "notes": list(facts(self.trace).notes),

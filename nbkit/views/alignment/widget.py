@@ -2,8 +2,6 @@
 
 import traitlets
 
-from nbkit.trace.checks import checked_trace
-from nbkit.trace.trace import Trace
 from nbkit.views.alignment.source import AlignmentSource
 from nbkit.views.live.widget import LiveWidget, code
 from nbkit.views.tables.model import TableModel
@@ -15,10 +13,8 @@ class AlignmentTableModel(TableModel):
     bundle = "diff_table"
     frame = "alignment"
     source: AlignmentSource
+    source_type = AlignmentSource
     selected_row = traitlets.Int(None, allow_none=True).tag(sync=True)
-
-    def __init__(self, trace: Trace) -> None:
-        super().__init__(AlignmentSource(checked_trace(trace)))
 
 
 class AlignmentTable(AlignmentTableModel, LiveWidget):

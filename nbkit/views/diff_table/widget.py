@@ -2,8 +2,6 @@
 
 import traitlets
 
-from nbkit.trace.checks import checked_trace
-from nbkit.trace.trace import Trace
 from nbkit.views.diff_table.source import DiffSource
 from nbkit.views.live.widget import LiveWidget, code
 from nbkit.views.tables.model import TableModel
@@ -15,10 +13,8 @@ class DiffTableModel(TableModel):
     bundle = "diff_table"
     frame = "diffs"
     source: DiffSource
+    source_type = DiffSource
     selected_row = traitlets.Int(None, allow_none=True).tag(sync=True)
-
-    def __init__(self, trace: Trace) -> None:
-        super().__init__(DiffSource(checked_trace(trace)))
 
 
 class DiffTable(DiffTableModel, LiveWidget):

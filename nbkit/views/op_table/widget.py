@@ -8,7 +8,6 @@ import numpy.typing as npt
 import traitlets
 
 from nbkit import units
-from nbkit.trace.checks import checked_trace
 from nbkit.trace.trace import Trace
 from nbkit.views.live.widget import LiveWidget, code
 from nbkit.views.op_table.source import OpSource
@@ -22,12 +21,13 @@ class OpTableModel(TableModel):
     bundle = "op_table"
     frame = "ops"
     source: OpSource
+    source_type = OpSource
     selected_op_id = traitlets.Int(None, allow_none=True).tag(sync=True)
     within = traitlets.Instance(dict, allow_none=True).tag(sync=True)
 
     def __init__(self, trace: Trace) -> None:
         self.version = 0
-        super().__init__(OpSource(checked_trace(trace)))
+        super().__init__(trace)
 
     def show_within(self, label: str, op_ids: npt.NDArray[np.int64]) -> None:
         """Limit the table to these ops, under a label."""

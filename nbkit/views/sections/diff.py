@@ -89,23 +89,15 @@ def _fault(point: Mapping[str, Any]) -> str:
     return "; ".join([*parts, *([shown(point["message"])] if point["message"] else [])])
 
 
-def _lost(point: Mapping[str, Any]) -> str:
-    return f"total error {general(point['total_error'], 3)}, above {general(point['level'], 3)}"
-
-
-def _grown(point: Mapping[str, Any]) -> str:
-    return f"total error {general(point['total_error'], 3)}, of its inputs {general(point['before'], 3)}"
-
-
-def _largest(point: Mapping[str, Any]) -> str:
+def _total(point: Mapping[str, Any]) -> str:
     return f"total error {general(point['total_error'], 3)}"
 
 
 WORDING: dict[str, Callable[[Mapping[str, Any]], str]] = {
     "first_divergence": _fault,
-    "half_precision_lost_at": _lost,
-    "largest_growth": _grown,
-    "largest_error": _largest,
+    "half_precision_lost_at": lambda point: f"{_total(point)}, above {general(point['level'], 3)}",
+    "largest_growth": lambda point: f"{_total(point)}, of its inputs {general(point['before'], 3)}",
+    "largest_error": _total,
 }
 
 

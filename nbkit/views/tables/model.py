@@ -6,6 +6,8 @@ from typing import Any, ClassVar
 import pandas as pd
 import traitlets
 
+from nbkit.trace.checks import checked_trace
+from nbkit.trace.trace import Trace
 from nbkit.views.live.model import WidgetModel
 from nbkit.views.static_html.static_table import static_table
 from nbkit.views.static_html.text import summary
@@ -17,11 +19,12 @@ class TableModel(WidgetModel):
 
     overview = traitlets.Dict().tag(sync=True)
     source: TableSource
+    source_type: ClassVar[type[TableSource]]
     frame: ClassVar[str]  # of the trace, whose rows it shows
 
-    def __init__(self, source: TableSource) -> None:
-        self.source = source
-        super().__init__(overview=source.overview())
+    def __init__(self, trace: Trace) -> None:
+        self.source = self.source_type(checked_trace(trace))
+        super().__init__(overview=self.source.overview())
 
     @property
     def filtered(self) -> pd.DataFrame:
