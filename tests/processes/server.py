@@ -203,6 +203,8 @@ def import_all() -> None:
     """Imports what children need, and hides nbkit from torch.compile, as the first recording of each of them would."""
     for name in IMPORTED:
         importlib.import_module(name)
+    with contextlib.suppress(ImportError):  # not everywhere installed; plotly's first figure in a cell takes 2 s for it
+        importlib.import_module("nbformat")
     for home in sys.modules["nbkit"]._HOMES:
         if not home.startswith("nbkit.views"):  # plotly asks at its import where it runs
             importlib.import_module(home)
