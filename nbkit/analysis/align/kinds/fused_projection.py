@@ -13,9 +13,8 @@ PARTS, MOST_HEADS = 3, 128
 @kind_test(NAME, 115, lambda case: case.is_finite and not case.is_weight)
 def fused_order(case: Case) -> Kinds:
     """Tests whether both sides cut parts from a known value, each in ways in which the other one cuts none."""
-    for fused in case.known:
-        if fused.value.ndim < 2 or fused.value.shape[-1] % PARTS or fused.is_inner:
-            continue
+    whole = [one for one in case.known if one.value.ndim > 1 and one.value.shape[-1] % PARTS == 0 and not one.is_inner]
+    for fused in sorted(whole, key=lambda one: -one.value.shape[-1]):
         left, right = (_ways(floats(fused.value), side) for side in case.sides)
         if left and right and not left & right:
             message = (
@@ -48,7 +47,7 @@ def _cuts(fused: Floats) -> Iterator[tuple[str, Floats]]:
     for heads in counts:
         thirds = fused.reshape(*lead, PARTS, heads, width // PARTS // heads)
         yield from (("thirds of its last axis", thirds[..., part, :, :]) for part in range(PARTS))
-    for heads in counts[1:]:
+    for heads in counts[1:-1]:
         of_head = fused.reshape(*lead, heads, PARTS, width // PARTS // heads)
         yield from ((f"thirds of each of {heads} heads", of_head[..., part, :]) for part in range(PARTS))
     for heads in counts:

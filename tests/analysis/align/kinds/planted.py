@@ -7,6 +7,7 @@ from tests.analysis.align.kinds.regions import (
     Planted,
     angles,
     causal,
+    ended,
     layer_norm,
     masked,
     parameter,
@@ -49,6 +50,30 @@ def orders():
     w = randn(4, 8, 32)
     pair = np.repeat(w, 3, axis=0).reshape(96, 32), np.tile(w, (3, 1, 1)).reshape(96, 32)
     yield Planted("repeated_heads", "rows of a weight", region(*pair, kind="parameter"), ("4 key and value heads",))
+
+
+def cuts():
+    fused = randn(2, 16, 3 * 4 * 8)
+    thirds, elements = (fused.reshape(2, 16, *sizes) for sizes in ((3, 4, 8), (4, 8, 3)))
+    parts = [
+        (thirds[:, :, 0], "thirds of its last axis"),
+        (fused.reshape(2, 16, 4, 3, 8)[..., 0, :], "thirds of each of 4 heads"),
+        (elements[..., 0], "every third element"),
+    ]
+    for (one, here), (other, there) in (parts[:2], parts[1::-1], parts[::2]):
+        words = "from qkv", f"as {here}", f"the right one as {there}"
+        inputs = [piece("qkv", fused)]
+        yield Planted("fused_order", here, region(one.swapaxes(1, 2), other.swapaxes(1, 2), inputs), words)
+
+
+def axes():
+    for kernel in ("flash_attention_for_cpu", "efficient_attention", "fused_attention_math"):
+        reads = [randn(2, 4, 16, 8, seed=seed) for seed in range(3)]
+        turned = [one.swapaxes(1, 2) for one in reads]
+        one, other = (softmax(q @ k.swapaxes(-1, -2)) @ v for q, k, v in (reads, turned))
+        made = region(one, other.swapaxes(1, 2), [], [*map(piece, "qkv", reads)], [*map(piece, "qkv", turned)])
+        made = ended(made, f"aten._scaled_dot_product_{kernel}.default")
+        yield Planted("attention_axis", kernel, made, ("over the axis of 16, the right one over that of 4",))
 
 
 def rotary():
@@ -300,4 +325,8 @@ def roundings():
     yield Planted("accumulation_dtype", "softmax", region(softmax(scores), steps), ("bfloat16",), rounds=False)
 
 
-ALL = [one for family in (orders, rotary, norms, linear, masks, functions, weights, roundings) for one in family()]
+ALL = [
+    one
+    for family in (orders, cuts, axes, rotary, norms, linear, masks, functions, weights, roundings)
+    for one in family()
+]

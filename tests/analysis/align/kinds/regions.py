@@ -47,6 +47,13 @@ def region(left, right, inputs=(), left_only=(), right_only=(), left_ops=(), rig
     )
 
 
+def ended(one, op):
+    """Returns the region with the name of the op that gave both sides."""
+    left, right = (ops[-1] for ops in (one.left_ops, one.right_ops))
+    left, right = (replace(each, result=replace(each.result, op=op)) for each in (left, right))
+    return replace(one, left_ops=(*one.left_ops[:-1], left), right_ops=(*one.right_ops[:-1], right))
+
+
 def single(value):
     value = np.asarray(value)
     return value.astype(np.float32) if value.dtype == np.float64 else value
