@@ -11,6 +11,7 @@ from nbkit.capture.audit.measures import has_plain_values
 from nbkit.capture.raw.recording import Recording
 from nbkit.capture.replay.isolated import timed_isolated
 from nbkit.capture.step.function_mode import ApiMode
+from nbkit.compat.torch_versions import innermost_saved_tensors_hooks
 from nbkit.findings.training.facts import Targets
 
 LOSSES: tuple[Callable[..., Any], ...] = (F.cross_entropy, F.nll_loss)
@@ -33,7 +34,7 @@ class TargetAudit:
         self.api.watched[F.embedding] = self._looked_up
 
     def _looked_up(self, result: Any, slot: int, module_call: int) -> None:
-        node = result.grad_fn if isinstance(result, Tensor) else None
+        node = _node(result)
         if node is not None and node.name() == "EmbeddingBackward0" and result.dim() == 3:
             timed_isolated(self.recording, lambda: self._keep(node), self._trouble)
 
@@ -42,7 +43,7 @@ class TargetAudit:
             self.lookups = [*self.lookups[1 - MOST_LOOKUPS :], node._saved_indices.detach()]
 
     def _met(self, result: Any, slot: int, module_call: int) -> None:
-        if isinstance(result, Tensor) and result.grad_fn is not None:
+        if _node(result) is not None:
             timed_isolated(self.recording, lambda: self._look(result, slot), self._trouble)
 
     def _look(self, result: Tensor, slot: int) -> None:
@@ -68,6 +69,11 @@ class TargetAudit:
     def targets(self, op_ids: np.ndarray) -> list[Targets]:
         """Returns what was seen; `op_ids` holds one per slot of recording.ops."""
         return [one._replace(op_id=int(op_ids[one.op_id])) for one in self.seen if one.op_id < len(op_ids)]
+
+
+def _node(result: Any) -> Any:
+    """Returns the node of a result; null where hooks would have to bring back what it keeps, as of a checkpoint."""
+    return result.grad_fn if isinstance(result, Tensor) and innermost_saved_tensors_hooks() is None else None
 
 
 def _nodes(node: Any) -> Iterator[Any]:

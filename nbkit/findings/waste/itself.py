@@ -6,10 +6,12 @@ import numpy as np
 
 from nbkit.findings.finding import Finding, rule
 from nbkit.findings.waste.step import DRAWING, RecordedStep
-from nbkit.ops.families import ADDS, JOINS, PARTS
+from nbkit.ops.families import DIVIDES, ELEMENT_LOSSES, LOG_SOFTMAX, MULTIPLIES, PARTS, SOFTMAX, SUBTRACTS
 from nbkit.ops.names import packet_of
+from nbkit.step.step import Call
 
-TOGETHER = ADDS | JOINS
+COMPARING = SUBTRACTS | DIVIDES | ELEMENT_LOSSES
+DISTRIBUTIONS = SOFTMAX | LOG_SOFTMAX  # whose product a divergence adds up
 ADVICE = (
     "Give the other side a model of its own, copy.deepcopy(model) before training, in eval mode and without gradients: "
     "a second name for a model is the same model."
@@ -23,7 +25,7 @@ def compared_with_itself(step: RecordedStep) -> Iterator[Finding]:
     """
     origins, seen = _Origins(step), set[object]()
     for call in step.calls():
-        if len(call.inputs) != 2 or not step.is_op[call.op_id] or packet_of(step.names[call.op_id]) in TOGETHER:
+        if len(call.inputs) != 2 or not step.is_op[call.op_id] or not _compares(step, call):
             continue
         one, other = (origins.of(row) for row in call.inputs)
         if not origins.are_equal(one, other):
@@ -43,6 +45,14 @@ def compared_with_itself(step: RecordedStep) -> Iterator[Finding]:
         )
         finding = compared_with_itself.finding(message, ADVICE, evidence={"result_op_ids": [first, second]})
         yield step.finding(finding, [call.op_id])
+
+
+def _compares(step: RecordedStep, call: Call) -> bool:
+    """Returns whether an op gives how its two tensors differ."""
+    name = packet_of(step.names[call.op_id])
+    makers = [step.op_ids[maker] for row in call.inputs if (maker := step.makers[row]) >= 0]
+    are_distributions = len(makers) == 2 and all(packet_of(step.names[one]) in DISTRIBUTIONS for one in makers)
+    return name in COMPARING or (name in MULTIPLIES and are_distributions)
 
 
 class _Origins:

@@ -25,7 +25,7 @@ def found(more, steps=5):
     return [*trace.findings[trace.findings["rule"].isin(RULES)].itertuples()]
 
 
-def test_a_line_that_runs_over_a_list_which_grows_is_a_warning():
+def test_a_line_that_runs_over_a_list_which_grows_is_a_hint():
     losses = []
 
     def averaged(model, number, loss):
@@ -33,7 +33,7 @@ def test_a_line_that_runs_over_a_list_which_grows_is_a_warning():
         return sum(one * 0.1 for one in losses)
 
     (finding,) = found(averaged)
-    assert (finding.rule, finding.severity) == ("growing_step", "warning")
+    assert (finding.rule, finding.severity) == ("growing_step", "hint")
     assert finding.source_text == "return sum(one * 0.1 for one in losses)"
     assert finding.message == (
         "This line runs 2, 4, 6, 8 ops in the first steps, and 10 in step 4: more with each step"

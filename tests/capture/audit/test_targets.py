@@ -90,6 +90,21 @@ def test_padding_at_the_begin_and_prompts_are_right():
     assert found(prompts, labels) == []
 
 
+def test_what_hooks_keep_for_the_backward_pass_is_brought_back_by_it_alone():
+    ids, brought_back = texts((5, END), (8, END), (7, END)), []
+
+    def unpack(kept):
+        brought_back.append(kept)
+        return kept
+
+    with torch.autograd.graph.saved_tensors_hooks(lambda kept: kept, unpack):
+        scores = Speaker()(ids)[:, :-1].flatten(0, 1)
+        F.cross_entropy(scores, hidden(ids, END)[:, 1:].flatten()).backward()
+        bare = len(brought_back)
+        assert found(ids, hidden(ids, END)) == []
+    assert len(brought_back) == 2 * bare > 0
+
+
 def test_a_mean_of_single_losses_counts_what_is_ignored():
     ids = texts((7, PADDING), (9, PADDING), (9, PADDING))
     (finding,) = found(ids, hidden(ids, PADDING), reduction="none")

@@ -75,6 +75,11 @@ def centered(model, reference):
     return ((scores.exp() + 1) / (scores.exp() + 1).mean()).log().square().mean()
 
 
+def gated(model, reference):
+    """Runs a model again for its gate."""
+    return (model(IDS) * model(IDS).sigmoid()).mean()
+
+
 def found(loss, *, is_same, is_inside=False):
     model = Speaker()
     reference = model if is_same else copy.deepcopy(model)
@@ -105,7 +110,7 @@ def test_a_copy_as_reference_is_right(loss):
     assert not len(found(loss, is_same=False))
 
 
-@pytest.mark.parametrize("loss", [on_policy, with_accuracy, centered])
+@pytest.mark.parametrize("loss", [on_policy, with_accuracy, centered, gated])
 def test_two_passes_that_nothing_compares_and_those_that_act_are_right(loss):
     assert not len(found(loss, is_same=True))
 

@@ -18,7 +18,7 @@ HOOKS = (
 )
 
 
-@rule("warning", rank=292)
+@rule("hint", rank=292)
 def growing_step(audit: Audit) -> Iterator[Finding]:
     """A line runs as many ops more at each of four steps or more: the fifth step does what the first did, and more."""
     ops, optimizers = audit.ops, max(1, len(audit.optimizers))
