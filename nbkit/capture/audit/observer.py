@@ -1,7 +1,7 @@
 """Watches parameters, gradients and optimizers while a step is recorded; adds `parameters` and `findings`."""
 
 import gc
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from itertools import combinations, count
 from typing import Any, NamedTuple
@@ -101,13 +101,7 @@ class AuditObserver(Observer):
             labels = self._labels()
             copies = self._copies(labels)
             added = accumulations(self._met(labels), ops, tensors)
-            updated = {(one.model, one.name) for one in added}
-            accumulated = {
-                (number, name): (labels[number], name) in updated
-                for number, model in enumerate(self.audited)
-                for name, followed in model.followed.items()
-                if followed.updates
-            }
+            accumulated = self._accumulated({(one.model, one.name) for one in added}, labels)
             calls = self._calls()
             parameters = parameters_frame(self.audited, labels, calls, bool(self.optimizers.known), accumulated)
         pairs = [*zip(self.audited, labels, strict=True)]
@@ -138,6 +132,7 @@ class AuditObserver(Observer):
             stale_casts=self._stale(labels),
             averages=self.averages,
             targets=self.met_targets,
+            error=(meta.get("error") or {}).get("message"),
             hooks=[Hooks(label, *one) for model, label in pairs for one in model.hooks.items()],
             bypassed=frozenset(label for model, label in pairs if is_bypassed(model.model(), calls)),
             autocast_source=self.optimizers.stale.source,
@@ -146,6 +141,15 @@ class AuditObserver(Observer):
         if unheld := self.optimizers.unheld - {id(held.tensor) for _, held in self.optimizers.parameters()}:
             meta["unaudited_parameters"] = len(unheld)
         return with_findings({**frames, "parameters": parameters}, audit_findings(audit)), meta
+
+    def _accumulated(self, added: Container[tuple[str, str]], labels: Sequence[str]) -> dict[tuple[int, str], bool]:
+        """Returns of each parameter that was updated, by number of the model and name, whether its gradient was."""
+        return {
+            (number, name): (labels[number], name) in added
+            for number, model in enumerate(self.audited)
+            for name, followed in model.followed.items()
+            if followed.updates
+        }
 
     def _labels(self) -> list[str]:
         """Returns the names of the audited models as in the other frames; of one that did not run itself the class.

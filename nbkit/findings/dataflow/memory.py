@@ -2,6 +2,8 @@
 
 from collections.abc import Iterator
 
+import numpy as np
+
 from nbkit.findings.dataflow.flow import Flow, Op
 from nbkit.findings.finding import Finding, rule
 from nbkit.ops.families import PARTS, family
@@ -61,6 +63,41 @@ def _later(flow: Flow, op: Op, whole: Tensor) -> Iterator[Op]:
 def _is_outside(module: str | None, inside: str) -> bool:
     """Returns whether a module is neither `inside` nor a part of it."""
     return module is not None and module != inside and not module.startswith(f"{inside}.")
+
+
+BEFORE = (
+    "Write it out of place, x = x * 2, or after backward(); .data hides the change from autograd, which would name it."
+)
+
+
+@rule("warning", rank=45)
+def changed_before_backward(flow: Flow) -> Iterator[Finding]:
+    """An op changes in place what an earlier one keeps for its backward pass, which reads the changed values: by
+    `.data`, as autograd would refuse it else.
+    """
+    changes = {op.inputs[0].tensor_id: op for op in flow.ops.values() if _changes(flow, op)}
+    made_by = flow.step.ops["forward_op_id"].to_numpy(np.int64, na_value=-1)
+    named = set[int]()
+    for backward in (op for op in flow.ops.values() if changes and op.phase == "backward"):
+        kept = flow.ops.get(int(made_by[backward.op_id]))
+        for tensor in backward.inputs if kept is not None else ():
+            change = changes.get(tensor.tensor_id)
+            if kept is None or change is None or change.op_id in named:
+                continue
+            had = any(one.tensor_id == tensor.tensor_id for one in (*kept.inputs, *kept.outputs))
+            if had and kept.op_id < change.op_id < backward.op_id:
+                named.add(change.op_id)
+                message = (
+                    f"{change.name} changes in place what {kept.name} keeps for its backward pass, and {backward.name} "
+                    "reads the changed values there: the gradients are those of another function"
+                )
+                evidence = {"kept_by": kept.op_id, "read_by": backward.op_id}
+                yield changed_before_backward.finding(message, BEFORE, change.op_id, evidence=evidence)
+
+
+def _changes(flow: Flow, op: Op) -> bool:
+    """Returns whether an op computes with what it overwrites, which no model holds."""
+    return op.name in IN_PLACE and op.is_ahead and bool(op.inputs) and op.inputs[0].memory not in flow.held
 
 
 # So often, that the copies are more than a hundred times the cache.

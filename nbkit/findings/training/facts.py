@@ -191,6 +191,7 @@ class Audit:
     autocast_source: str | None = None
     averages: Sequence[Average] = ()
     targets: Sequence[Targets] = ()
+    error: str | None = None  # that ended the step
     hooks: Sequence[Hooks] = ()
     bypassed: frozenset[str] = frozenset()  # those that run past the DistributedDataParallel around them
 
