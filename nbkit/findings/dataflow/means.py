@@ -5,10 +5,22 @@ from itertools import permutations
 
 from nbkit.findings.dataflow.flow import Flow, Op
 from nbkit.findings.finding import Finding, rule
-from nbkit.ops.families import CASTS, COMPARISONS, DIVIDES, FORMS, LOGIC, MULTIPLIES, RANGES
+from nbkit.ops.families import (
+    ADDS,
+    CASTS,
+    COMPARISONS,
+    DIVIDES,
+    FORMS,
+    LOGIC,
+    MULTIPLIES,
+    PARTS,
+    RANGES,
+    SUBTRACTS,
+)
 from nbkit.step.step import Tensor
 
 MOST_STEPS = 16
+COUNTED = FORMS | PARTS | ADDS | SUBTRACTS
 ADVICE = "Divide the sum by what the mask keeps: (x * mask).sum() / mask.sum().clamp(min=1)."
 
 
@@ -95,11 +107,19 @@ def _tells_padding(flow: Flow, op: Op) -> bool:
     """Returns whether a comparison is one of given integers: with an id, or of positions with lengths."""
     if any("float" in one.dtype for one in op.inputs) or any(one.memory in flow.held for one in op.inputs):
         return False
-    makers = [flow.origin(one) for one in op.inputs]
     if len(op.inputs) == 1:
-        return makers[0] is None
-    is_range = [maker is not None and maker.name in RANGES for maker in makers]
-    return op.name not in ("eq", "ne") and any(is_range) and any(maker is None for maker in makers)
+        return _is_given(flow, op.inputs[0])
+    makers = [flow.origin(one) for one in op.inputs]
+    has_range = any(maker is not None and maker.name in RANGES for maker in makers)
+    return op.name not in ("eq", "ne") and has_range and any(_is_given(flow, one) for one in op.inputs)
+
+
+def _is_given(flow: Flow, tensor: Tensor) -> bool:
+    """Returns whether integers are those that came in, in another form, or counted from them: lengths."""
+    maker = flow.maker(tensor)
+    while maker is not None and len(maker.inputs) == 1 and (maker.name in COUNTED or maker.name == "sum"):
+        maker = flow.maker(maker.inputs[0])
+    return maker is None
 
 
 def _is_reduced(op: Op, masked: Op, mask: Tensor) -> bool:
