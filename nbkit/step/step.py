@@ -141,6 +141,11 @@ class Step:
         """Returns the rows of one op; none where no tensor goes into it or comes out of it."""
         return self._order[slice(*np.searchsorted(self.op_ids, [op_id, op_id + 1], sorter=self._order))]
 
+    def inputs_of(self, op_id: int) -> Ints:
+        """Returns the rows that one op reads."""
+        rows = self.rows(op_id)
+        return rows[~self.is_output[rows]]
+
     @cached_property
     def _order(self) -> Ints:
         """Returns the rows in call order: as recorded they stand in it."""

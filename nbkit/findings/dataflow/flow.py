@@ -10,6 +10,7 @@ import pandas as pd
 from nbkit.ops.families import FORMS, PARTS, TRIANGLES
 from nbkit.ops.names import packet_of
 from nbkit.step.decode import arguments_of, cells_in
+from nbkit.step.reachable import reachable
 from nbkit.step.step import Step, Tensor
 
 RECURRENT = r"(?:^|[._])(?:gru|lstm|rnn_tanh|rnn_relu)(?:$|[._])"
@@ -78,6 +79,17 @@ class Flow:
         """Returns the ops that read what an op gave, until another op gave that tensor anew."""
         rows = [row for made in op.outputs for row in self.step.readers.get(made.row, ())]
         return [self.ops[reader] for reader in np.unique(self.step.op_ids[rows]).tolist() if reader in self.ops]
+
+    def uses(self, op: Op, forms: frozenset[str] = FORMS) -> Iterator[tuple[Op, Op]]:
+        """Yields the ops ahead that read what an op gave, in whatever form, each with the op that it reads."""
+
+        def onward(pair: tuple[int, int]) -> list[tuple[int, int]]:
+            reader = self.ops[pair[1]]
+            is_open = reader is op or reader.name in forms
+            return [(pair[1], one.op_id) for one in self.readers(reader) if one.is_ahead] if is_open else []
+
+        pairs = reachable([(op.op_id, op.op_id)], onward)
+        return ((self.ops[made], self.ops[reader]) for made, reader in pairs if made != reader)
 
     def values_of(self, tensor: Tensor) -> tuple[object, ...]:
         """Returns what tells the values of a tensor: equal for views of all of one memory, or of parts cut alike.

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from nbkit.findings.dataflow.flow import Flow, Op
 from nbkit.findings.finding import Finding, rule
-from nbkit.ops.families import CASTS, COMPLEMENTS, FORMS, GATHERS, LOGICAL, MASK_AT, MASKED_FILLS, MULTIPLIES
+from nbkit.ops.families import CASTS, COMPLEMENTS, GATHERS, LOGICAL, MASK_AT, MASKED_FILLS, MULTIPLIES
 
 ADVICE = "Invert truth, not bits: x == 0, x.logical_not(), or ~x.bool()."
 
@@ -26,27 +26,16 @@ def inverted_integer(flow: Flow) -> Iterator[Finding]:
 
 def _as_truth(flow: Flow, op: Op) -> Op | None:
     """Returns the first op that takes what an op gave, in whatever form, for true and false, or for a factor."""
-    pending, seen = [op], {op.op_id}
-    while pending:
-        made = pending.pop()
-        for reader in flow.readers(made):
-            if reader.op_id in seen or not reader.is_ahead or not reader.outputs:
-                continue
-            seen.add(reader.op_id)
-            place, dtype = reader.place_of(made.outputs[0].tensor_id), reader.outputs[0].dtype
-            if _takes_truth(reader, place, dtype, made.outputs[0].dtype):
-                return reader
-            if reader.name in FORMS:
-                pending.append(reader)
-    return None
+    return next((reader for made, reader in flow.uses(op) if reader.outputs and _takes_truth(reader, made)), None)
 
 
-def _takes_truth(reader: Op, place: int, dtype: str, given: str) -> bool:
+def _takes_truth(reader: Op, made: Op) -> bool:
+    place, dtype = reader.place_of(made.outputs[0].tensor_id), reader.outputs[0].dtype
     is_float = "float" in dtype
     if reader.name in CASTS:
         return dtype == "bool" or is_float
     if reader.name in MASKED_FILLS:
         return place == MASK_AT.get(reader.name, -1)
     is_zero_test = reader.name in ("eq", "ne") and reader.arguments.get("other") == 0
-    is_index = reader.name in GATHERS and given == "uint8" and place > 0
+    is_index = reader.name in GATHERS and made.outputs[0].dtype == "uint8" and place > 0
     return is_zero_test or is_index or reader.name in LOGICAL or (reader.name in MULTIPLIES and is_float)

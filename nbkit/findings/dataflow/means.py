@@ -28,7 +28,7 @@ ADVICE = "Divide the sum by what the mask keeps: (x * mask).sum() / mask.sum().c
 def padded_mean(flow: Flow) -> Iterator[Finding]:
     """A mean counts elements that a mask of integers or booleans (lengths, padding) has set to 0."""
     for op in flow.named("mean", "sum"):
-        if op.name == "sum" and not _is_divided(flow, op):
+        if op.name == "sum" and not _is_divided_sum(flow, op):
             continue
         masked = flow.origin(op.inputs[0]) if op.is_ahead and op.inputs and op.outputs else None
         mask = None if masked is None else _mask_of(flow, masked)
@@ -43,15 +43,8 @@ def padded_mean(flow: Flow) -> Iterator[Finding]:
 
 def mean_of(flow: Flow, op: Op) -> Op | None:
     """Returns the mean of all that an op gave, which nothing scales by what counts; null if there is none."""
-    made = [op]
-    while made:
-        readers = [reader for one in made for reader in flow.readers(one) if reader.is_ahead]
-        for reader in readers:
-            is_mean = reader.name == "mean" or (reader.name == "sum" and _is_divided(flow, reader))
-            if is_mean and reader.outputs[0].numel == 1 and not _is_scaled(flow, reader):
-                return reader
-        made = [reader for reader in readers if reader.name in FORMS]
-    return None
+    means = (reader for _, reader in flow.uses(op) if reader.name == "mean" or _is_divided_sum(flow, reader))
+    return next((one for one in means if one.outputs[0].numel == 1 and not _is_scaled(flow, one)), None)
 
 
 def _count(op: Op) -> int:
@@ -59,10 +52,12 @@ def _count(op: Op) -> int:
     return op.inputs[0].numel // max(op.outputs[0].numel, 1)
 
 
-def _is_divided(flow: Flow, op: Op) -> bool:
-    """Returns whether a sum is divided by the number of all its elements."""
+def _is_divided_sum(flow: Flow, op: Op) -> bool:
+    """Returns whether an op is a sum that is divided by the number of all its elements."""
+    if op.name != "sum" or not op.inputs or not op.outputs:
+        return False
     by = [reader.arguments.get("other") for reader in flow.readers(op) if reader.name in DIVIDES]
-    return bool(op.inputs and op.outputs) and _count(op) in by
+    return _count(op) in by
 
 
 def _mask_of(flow: Flow, op: Op) -> Tensor | None:
@@ -133,10 +128,4 @@ def _is_reduced(op: Op, masked: Op, mask: Tensor) -> bool:
 
 def _is_scaled(flow: Flow, op: Op) -> bool:
     """Returns whether the mean is divided by, or multiplied with, a tensor: the share that the mask keeps."""
-    made = [op]
-    for _ in range(MOST_STEPS):
-        readers = [reader for one in made for reader in flow.readers(one) if reader.is_ahead]
-        if any(reader.name in DIVIDES | MULTIPLIES and len(reader.inputs) == 2 for reader in readers):
-            return True
-        made = [reader for reader in readers if reader.name in FORMS]
-    return False
+    return any(one.name in DIVIDES | MULTIPLIES and len(one.inputs) == 2 for _, one in flow.uses(op))

@@ -83,13 +83,11 @@ def second_backward(audit: Audit) -> Iterator[Finding]:
     makers = np.append(step.op_ids, -1)[step.makers]
     is_carried &= (step.op_ids >= first.stop) & (makers < first.start) & (makers >= 0) & ahead[makers]
     rows = np.flatnonzero(is_carried)
-    op_id = int(step.op_ids[rows[0]]) if len(rows) else last.start
-    what = "the backward pass" if not len(rows) else packet_of(audit.ops["op"].iloc[op_id])
-    why = (
-        "goes through what a backward pass has gone through before"
-        if not len(rows)
-        else f"reads what {packet_of(audit.ops['op'].iloc[int(makers[rows[0]])])} made before the last backward pass, "
-        "whose graph is gone"
-    )
-    finding = second_backward.finding(f"{what} {why}: autograd refuses to go on", CARRIED)
+    if len(rows):
+        op_id = int(step.op_ids[rows[0]])
+        op, maker = (packet_of(audit.ops["op"].iloc[one]) for one in (op_id, int(makers[rows[0]])))
+        message = f"{op} reads what {maker} made before the last backward pass, whose graph is gone"
+    else:
+        op_id, message = last.start, "the backward pass goes through what a backward pass has gone through before"
+    finding = second_backward.finding(f"{message}: autograd refuses to go on", CARRIED)
     yield at_ops(finding, audit.ops, [op_id], audit.texts)

@@ -2,12 +2,11 @@
 
 from collections.abc import Iterator, Sequence
 
-import numpy as np
-
 from nbkit.findings.finding import Finding, rule
 from nbkit.findings.waste.step import DRAWING, RecordedStep
 from nbkit.ops.families import DIVIDES, ELEMENT_LOSSES, LOG_SOFTMAX, MULTIPLIES, PARTS, SOFTMAX, SUBTRACTS
 from nbkit.ops.names import packet_of
+from nbkit.step.reachable import reachable
 from nbkit.step.step import Call
 
 COMPARING = SUBTRACTS | DIVIDES | ELEMENT_LOSSES
@@ -63,12 +62,12 @@ class _Origins:
 
     def of(self, row: int) -> int:
         """Returns the row in which an op of several tensors, or a part, gave what this one was made of; -1 for none."""
-        dataflow, passed, found = self.step, [], row
-        while found not in self.known and (maker := int(dataflow.makers[found])) >= 0:
+        step, passed, found = self.step, [], row
+        while found not in self.known and (maker := int(step.makers[found])) >= 0:
             passed.append(found)
-            rows = dataflow.rows(int(dataflow.op_ids[maker]))
-            inputs = rows[~dataflow.is_output[rows]]
-            if len(inputs) != 1 or packet_of(self.step.names[dataflow.op_ids[maker]]) in PARTS:
+            op = int(step.op_ids[maker])
+            inputs = step.inputs_of(op)
+            if len(inputs) != 1 or packet_of(step.names[op]) in PARTS:
                 found = maker
                 break
             found = int(inputs[0])
@@ -81,24 +80,20 @@ class _Origins:
         """Returns whether two ops of a model gave the same values in these rows, each by itself."""
         if one < 0 or other < 0:
             return False
-        ops, places = self.step.op_ids[[one, other]], self.step.tensors["position"].to_numpy()[[one, other]]
+        ops, places = self.step.op_ids[[one, other]], self.step.positions[[one, other]]
         firsts = self.step.firsts[ops]
         return bool(ops[0] != ops[1] and firsts[0] == firsts[1] >= 0 and places[0] == places[1])
 
 
 def _of_module(step: RecordedStep, op: int, reader: int) -> int | None:
     """Returns the op, in a module that the reader is outside of, that an op's result was made of last; or the op."""
-    seen, pending = {op}, [op]
-    while pending:
-        current = pending.pop(0)
-        if step.in_module[current] and _is_outside(step, reader, current):
-            return current
-        rows = step.rows(current)
-        makers = step.makers[rows[~step.is_output[rows]]]
-        before = set(step.op_ids[makers[makers >= 0]].tolist()) - seen
-        seen |= before
-        pending += sorted(before, reverse=True)
-    return None
+
+    def before(one: int) -> list[int]:
+        makers = step.makers[step.inputs_of(one)]
+        return sorted(step.op_ids[makers[makers >= 0]].tolist(), reverse=True)
+
+    made_of = reachable([op], before)
+    return next((one for one in made_of if step.in_module[one] and _is_outside(step, reader, one)), None)
 
 
 def _is_outside(step: RecordedStep, op: int, result: int) -> bool:
@@ -112,14 +107,10 @@ def _is_outside(step: RecordedStep, op: int, result: int) -> bool:
 
 def _is_drawn_from(step: RecordedStep, results: Sequence[int]) -> bool:
     """Returns whether something is drawn of what these ops gave: an action, a token."""
-    seen, pending = set(results), [*results]
-    while pending:
-        rows = step.rows(pending.pop())
-        following = [row for made in rows.tolist() for row in step.readers.get(made, ())]
-        for op in np.unique(step.op_ids[following]).tolist():
-            if packet_of(step.names[op]) in DRAWING:
-                return True
-            if op not in seen:
-                seen.add(op)
-                pending.append(op)
-    return False
+
+    def after(one: int) -> list[int]:
+        rows = [row for made in step.rows(one).tolist() for row in step.readers.get(made, ())]
+        return sorted(set(step.op_ids[rows].tolist()))
+
+    made = (one for one in reachable(results, after) if one not in results)
+    return any(packet_of(step.names[one]) in DRAWING for one in made)
