@@ -10,6 +10,8 @@ WRITES: Mapping[str, tuple[int, ...]] = {
     "batch_norm_update_stats": (1, 2),
     **dict.fromkeys(("allreduce_", "allgather_", "broadcast_", "reduce_scatter_", "recv_"), (0,)),
 }
+# They copy the whole memory of their first input, and their result lies in the copy as the input does in the memory.
+WHOLE_COPIES = frozenset("as_strided_scatter select_scatter slice_scatter diagonal_scatter".split())
 # So many results of an op are values; the others are memory for its backward op, which only that can read.
 VALUES: Mapping[str, int] = {
     "mkldnn_rnn_layer": 3, "_cudnn_rnn": 3, "miopen_rnn": 3, "_thnn_fused_lstm_cell": 2, "_thnn_fused_gru_cell": 1,

@@ -1,5 +1,6 @@
 """Fake tensors for a step: torch's own mode, which finds the result of a call that it has met by fewer questions."""
 
+from functools import cache
 from itertools import count
 from typing import Any
 
@@ -10,6 +11,8 @@ from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 from torch.nn import Parameter
 
 from nbkit.capture.replay.copies import all_tensors
+from nbkit.ops.families import QUIET_VIEWS
+from nbkit.ops.undeclared import WHOLE_COPIES
 
 META = torch.device("meta")  # to name it by a text takes as long as to make the tensor
 # What torch's key of a call takes as it is, with its type: 1 and 1.0 are the same to a dict.
@@ -27,6 +30,7 @@ with torch.inference_mode(False):  # the first use of nbkit may be inside of it
 # Torch's keys of calls by what decides them, and numbers of layouts: both outlive a step, as torch's own memory does.
 KEYS: dict[tuple[Any, ...], Any] = {}
 LAYOUTS: dict[tuple[Any, ...], int] = {}
+ANYWHERE: dict[int, int] = {}  # of a layout, the number of the same layout at any place of a memory of any size
 NUMBERS = count()  # a number never stands for a second layout
 MOST_KEYS = 100_000
 
@@ -43,6 +47,14 @@ def _is_plain(real: Tensor) -> bool:
         and (not real.requires_grad or getattr(real, "grad_dtype", real.dtype) == real.dtype)
         and not getattr(real, "_is_buffer", False)
     )
+
+
+@cache
+def _makes_anew(func: Any) -> bool:
+    """Returns whether the results of an op lie at the beginning of new memories, wherever its inputs lie."""
+    given = [*func._schema.arguments, *func._schema.returns]
+    is_new = bool(func._schema.returns) and all(one.alias_info is None for one in given)
+    return is_new and func._opname not in QUIET_VIEWS | WHOLE_COPIES
 
 
 class Alike:
@@ -77,6 +89,7 @@ class FakeMode(FakeTensorMode):
         if len(KEYS) > MOST_KEYS:
             KEYS.clear()
             LAYOUTS.clear()
+            ANYWHERE.clear()
         self.keys = KEYS if self.cache_enabled else {}
         self.known: dict[tuple[Any, ...], Known] = {}
         self.codes: dict[int, int] = {}  # numbers of layouts, by the id of what torch keeps of a result
@@ -91,7 +104,9 @@ class FakeMode(FakeTensorMode):
     def dispatch(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         memories: list[int] = []
         short = self._short(func, args, kwargs or {}, memories)
-        known = None if short is None else self.known.get(short) or self._met_before(short)
+        known = None
+        if short is not None:
+            known = self.known.get(short) or self._met_before(short) or self._met_elsewhere(short, func, args, kwargs)
         if known is None or known.entry is None:
             out = super().dispatch(func, types, args, kwargs or {})
             if short is not None and known is None:
@@ -118,6 +133,16 @@ class FakeMode(FakeTensorMode):
             return None
         known = self.known[short] = Known(entry)
         return known
+
+    def _met_elsewhere(self, short: tuple[Any, ...], func: Any, args: Any, kwargs: Any) -> Known | None:
+        """Returns what torch keeps of the call with its inputs at other places of their memories: the same, if new."""
+        if not _makes_anew(func):
+            return None
+        key = self.keys.get(self._short(func, args, kwargs or {}, [], True))  # type: ignore[arg-type]  # as short is
+        if key is None:
+            return None
+        self.keys[short] = key
+        return self._met_before(short)
 
     @staticmethod
     def forget(args: Any) -> None:
@@ -190,12 +215,14 @@ class FakeMode(FakeTensorMode):
         vars(fake).update(attributes)
         return fake
 
-    def _short(self, func: Any, args: Any, kwargs: Any, memories: list[int]) -> tuple[Any, ...] | None:
+    def _short(
+        self, func: Any, args: Any, kwargs: Any, memories: list[int], anywhere: bool = False
+    ) -> tuple[Any, ...] | None:
         parts: list[Any] = [
             func, torch.get_default_dtype(), torch._C._get_default_device(), torch.is_inference_mode_enabled()
         ]  # fmt: skip
-        is_told = self._is_told(parts, args, memories) and (
-            not kwargs or self._is_told(parts, [*kwargs, *kwargs.values()], memories)
+        is_told = self._is_told(parts, args, memories, anywhere) and (
+            not kwargs or self._is_told(parts, [*kwargs, *kwargs.values()], memories, anywhere)
         )
         return tuple(parts) if is_told else None
 
@@ -212,9 +239,11 @@ class FakeMode(FakeTensorMode):
             if (short := self._short(func, args, kwargs, [])) is None:
                 return super()._cache_key(*asked)
             key = self.keys[short] = super()._cache_key(*asked)
+            if _makes_anew(func):
+                self.keys.setdefault(self._short(func, args, kwargs, [], True), key)  # type: ignore[arg-type]
         return key
 
-    def _is_told(self, parts: list[Any], values: Any, memories: list[int]) -> bool:
+    def _is_told(self, parts: list[Any], values: Any, memories: list[int], anywhere: bool) -> bool:
         """Adds what decides the result, of each value; returns False if one of them is unusual."""
         parts.append(len(values))
         for value in values:
@@ -227,13 +256,13 @@ class FakeMode(FakeTensorMode):
                     noted = self._noted(value)
                     if noted is None:
                         return False
-                parts += (noted[2], value.requires_grad)
+                parts += (ANYWHERE.get(noted[2], noted[2]) if anywhere else noted[2], value.requires_grad)
                 memories.append(noted[0])
             elif kind in PLAIN:
                 parts += (kind, value)
             elif kind is list or kind is tuple:
                 parts.append(kind)
-                if not self._is_told(parts, value, memories):
+                if not self._is_told(parts, value, memories, anywhere):
                     return False
             else:
                 return False
@@ -245,8 +274,12 @@ class FakeMode(FakeTensorMode):
             return None
         memory = value.untyped_storage()
         layout = (
-            value.dtype, value.shape, value.stride(), value.storage_offset(), memory.nbytes(), value.fake_device,
-            value.is_conj(), value.is_neg(), value.is_inference(),
+            value.dtype, value.shape, value.stride(), value.fake_device, value.is_conj(), value.is_neg(),
+            value.is_inference(), value.storage_offset(), memory.nbytes(),
         )  # fmt: skip
-        noted = value.__dict__[NOTED] = id(memory), value.shape, LAYOUTS.setdefault(layout, next(NUMBERS))
+        number = LAYOUTS.get(layout)
+        if number is None:
+            number = LAYOUTS[layout] = next(NUMBERS)
+            ANYWHERE[number] = LAYOUTS.setdefault(layout[:-2], next(NUMBERS))
+        noted = value.__dict__[NOTED] = id(memory), value.shape, number
         return noted

@@ -69,7 +69,7 @@ def test_a_call_that_is_alike_has_one_key_and_a_result_of_its_own():
     with mode:
         first, second = (aten.cat.default([x, x], 1) for _ in "12")
         view = aten.t.default(x)
-    assert len([key for key in mode.keys if key[0] is aten.cat.default]) == 1
+    assert len({id(torchs) for key, torchs in mode.keys.items() if key[0] is aten.cat.default}) == 1
     assert first is not second and first.untyped_storage() is not second.untyped_storage()
     assert view.untyped_storage() is x.untyped_storage()
 
@@ -144,6 +144,42 @@ def test_a_later_step_asks_for_no_key_again(monkeypatch):
     fake_mode.KEYS.clear()
     with pytest.raises(TypeError):
         neg()
+
+
+# Calls on a part of a memory, at its beginning and further on: what is new is the same, and a view is where it is.
+PLACED = {
+    "new": lambda x: aten.neg.default(x),
+    "two": lambda x: aten.mul.Tensor(x, x[:1]),
+    "strided": lambda x: aten.neg.default(x.t()),
+    "view": lambda x: aten.slice.Tensor(x, 0, 1),
+    "in place": lambda x: aten.add_.Tensor(x, 1.0),
+    "at a place": lambda x: aten.as_strided_copy.default(x, [2], [1]),
+    "quiet view": lambda x: aten._unsafe_view.default(x, [12]),
+}
+
+
+@pytest.mark.parametrize("call", PLACED)
+def test_a_result_does_not_depend_on_where_the_input_is_unless_it_is_there_too(call):
+    found = []
+    for mode in (FakeMode(), FakeTensorMode()):
+        whole = made(mode, 8, 4)
+        with mode, torch.no_grad():
+            parts = [PLACED[call](whole[start : start + 3]) for start in (0, 2, 4, 4, 0)]
+        found.append([(form(part), part.storage_offset(), part.untyped_storage().nbytes()) for part in parts])
+    assert found[0] == found[1]
+
+
+def test_torch_is_not_asked_again_where_the_input_is_further_on(monkeypatch):
+    fake_mode.KEYS.clear()
+    mode = FakeMode()
+    with mode:
+        rows = [made(mode, 8, 4)[place] for place in range(4)]
+        form_of_first = form(aten.neg.default(rows[0]))
+        monkeypatch.setattr(FakeTensorMode, "_cache_key", None)  # who asks for one, calls it
+        assert [form(aten.neg.default(row)) for row in rows[1:]] == [form_of_first] * 3
+        for is_placed in (aten.alias.default, lambda row: aten.select_scatter.default(row, row[0], 0, 1)):
+            with pytest.raises(TypeError):
+                is_placed(rows[3])
 
 
 def test_what_torch_forgets_is_not_known_to_a_later_step(monkeypatch):
