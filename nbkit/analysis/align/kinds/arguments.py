@@ -15,11 +15,12 @@ from nbkit.analysis.align.kinds.case import number_text
 from nbkit.analysis.align.kinds.norms.recorded import EPSILON_ARGUMENTS
 from nbkit.analysis.align.matches import Match
 from nbkit.analysis.align.region import Array, Kind
-from nbkit.analysis.align.rerun import explained, other_operands
+from nbkit.analysis.align.rerun import explained, is_same, other_operands
 from nbkit.analysis.align.side import Side
 from nbkit.divergence.arguments import Pairs, in_words, other_arguments
 from nbkit.ops.families import CONVOLUTIONS
 from nbkit.ops.kinds import ROOTS, SCALES
+from nbkit.step.decode import arguments_of
 
 SCALING = SCALES | {"matmul"}
 SCALE_ARGUMENTS = ("alpha", "scale")
@@ -70,6 +71,41 @@ def other_number(alignment: Alignment, event: Event) -> Kind | None:
     if not others:
         return _argument(alignment, match.left, match.right, (int, float, str, list, NoneType))
     return _operand(alignment, match, *others[0]) if len(others) == 1 else None
+
+
+def other_padding(alignment: Alignment, event: Event) -> Kind | None:
+    """Tests whether two convolutions of the same differ in the zeros around it, which an op in front of one may add."""
+    match, left, right = event.match, alignment.left, alignment.right
+    if match is None or left.does[match.left] not in CONVOLUTIONS:
+        return None
+    ours, theirs = left.results[match.left].sources, right.results[match.right].sources
+    ends = _padded(left, match.left), _padded(right, match.right)
+    if ends[0] is None or ends[1] is None or len(ours) != len(theirs) or ends[0][1] == ends[1][1]:
+        return None
+    pairs = [(ends[0][0], ends[1][0]), *zip(ours[1:], theirs[1:], strict=True)]
+    others = differing_arguments(left, right, match.left, match.right).keys() - {"padding"}
+    if others or not all(is_same(alignment, *pair) for pair in pairs):
+        return None
+    texts = [", ".join(json.dumps(width) for width in widths) for _, widths in ends]
+    message = f"The zeros before and behind each convolved axis are {texts[0]} on the left, {texts[1]} on the right."
+    return Kind("padding", message, 0.0)
+
+
+def _padded(side: Side, number: int) -> tuple[int, list[tuple[int, int]]] | None:
+    """Returns what a convolution reads before zeros are added, and how many before and behind it along each axis."""
+    given, before = arguments_of(side.results[number].arguments), side.results[number].sources[0]
+    widths = [(one, one) for one in given.get("padding") or ()]
+    if given.get("transposed") or not widths:
+        return None
+    while side.does[before] == "pad":
+        adds = arguments_of(side.results[before].arguments)
+        pad = [*adds.get("pad", ()), *[0] * 2 * len(widths)][: 2 * len(widths)]  # from the last axis on
+        if adds.get("value") or "pad" not in adds or len(adds["pad"]) > len(pad):
+            return None
+        added = [*zip(pad[::2], pad[1::2], strict=True)][::-1]
+        widths = [(one[0] + more[0], one[1] + more[1]) for one, more in zip(widths, added, strict=True)]
+        before = side.results[before].sources[0]
+    return before, widths
 
 
 def _argument(alignment: Alignment, first: int, second: int, types: tuple[type, ...]) -> Kind | None:

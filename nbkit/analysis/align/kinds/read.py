@@ -10,7 +10,7 @@ from nbkit.analysis.align.allowance import region_of
 from nbkit.analysis.align.beginnings.returned import output_numbers
 from nbkit.analysis.align.differing import SLICING
 from nbkit.analysis.align.events import Event
-from nbkit.analysis.align.kinds.arguments import argument_alone
+from nbkit.analysis.align.kinds.arguments import argument_alone, other_padding
 from nbkit.analysis.align.kinds.case import Case, Floats, divisors
 from nbkit.analysis.align.kinds.indices import other_indices
 from nbkit.analysis.align.kinds.linear import SUMS, factor_of, missing_residual
@@ -49,7 +49,8 @@ def kind_of_read(alignment: Alignment, event: Event) -> Kind | None:
     if event.match is None or alignment.left.results[event.match.left].kind != "op":
         return None
     with np.errstate(all="ignore"):
-        if (kind := _neighbors(alignment, event) or argument_alone(alignment, event)) is not None:
+        kind = _neighbors(alignment, event) or argument_alone(alignment, event) or other_padding(alignment, event)
+        if kind is not None:
             return kind
         operand = _operand(alignment, event)
         return None if operand is None else _kind_of(alignment, event, operand)

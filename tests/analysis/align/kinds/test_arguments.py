@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+from torch.nn import functional as F
 
 import nbkit
 
@@ -64,3 +65,43 @@ def test_an_argument_of_torch_is_named():
     ).meta["first_divergence"]
     assert first["kind"] == "argument"
     assert "The argument beta of aten.softplus.default is 1 on the left, 1.5 on the right." in first["message"]
+
+
+def convolution(pad=None, own=0, weight=(4, 3, 3, 3), mode="constant", value=0.0):
+    """Returns a convolution of stride 2 of what is padded before, the same at each call with one weight."""
+    weight = torch.randn(weight, generator=torch.Generator().manual_seed(0))
+
+    def run(x):
+        if pad is not None:
+            x = F.pad(x, pad, mode, value) if mode == "constant" else F.pad(x, pad, mode)
+        return F.conv2d(x, weight, stride=2, padding=own).relu()
+
+    return run
+
+
+def first_of_paddings(left, right):
+    x = torch.randn(2, 3, 8, 8, generator=torch.Generator().manual_seed(1))
+    return nbkit.opalign(left, right, inputs=(x,)).meta.get("first_divergence")
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "words"),
+    [
+        (convolution(own=1), convolution((0, 1, 0, 1)), "are [1, 1], [1, 1] on the left, [0, 1], [0, 1] on the right"),
+        (convolution((0, 1, 0, 1)), convolution(own=1), "are [0, 1], [0, 1] on the left, [1, 1], [1, 1] on the right"),
+        (convolution((1, 0), (1, 0)), convolution((1, 0, 2, 0)), "[1, 1], [1, 0] on the left, [2, 0], [1, 0] on the"),
+    ],
+    ids=("in front on the right", "in front on the left", "of the last axis alone"),
+)
+def test_other_zeros_around_what_a_convolution_reads_are_named(left, right, words):
+    first = first_of_paddings(left, right)
+    assert first["kind"] == "padding" and words in first["message"]
+
+
+def test_the_same_zeros_agree_and_others_than_zeros_or_weights_have_another_kind():
+    plain = convolution(own=1)
+    assert first_of_paddings(plain, convolution((1, 1, 1, 1))) is None
+    for other in (convolution((0, 1, 0, 1), mode="reflect"), convolution((0, 1, 0, 1), value=1.0)):
+        assert first_of_paddings(plain, other)["kind"] != "padding"
+    scaled = convolution((0, 1, 0, 1))
+    assert first_of_paddings(plain, lambda x: scaled(2 * x))["kind"] != "padding"
