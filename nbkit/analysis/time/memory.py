@@ -8,6 +8,7 @@ from nbkit.errors import OptionError, nearest
 from nbkit.schema import MEMORY, OPS, TEXT
 
 OWNERS = ["op", "model", "module", "phase"]
+NAMES = [*OWNERS, "source"]
 
 
 def memory_peaks(memory: pd.DataFrame) -> pd.DataFrame:
@@ -36,8 +37,8 @@ def live_at_peak(memory: pd.DataFrame, ops: pd.DataFrame) -> pd.DataFrame:
     live = memory.loc[is_live, ["device", "allocation_id", "delta_bytes", "time_us", "op_id"]]
     live = live.rename(columns={"delta_bytes": "size_bytes"}).reset_index(drop=True)
     freed_us = memory["time_us"].reindex(freed[is_live]).to_numpy()
-    owner = OPS.check(ops)[[*OWNERS, "source"]].reindex(live["op_id"].astype("float64")).reset_index(drop=True)
-    names = ["device", "allocation_id", "size_bytes", "time_us", "freed_us", "op_id", *OWNERS, "source"]
+    owner = OPS.check(ops)[NAMES].reindex(live["op_id"].astype("float64")).reset_index(drop=True)
+    names = ["device", "allocation_id", "size_bytes", "time_us", "freed_us", "op_id", *NAMES]
     live = live.assign(freed_us=freed_us).join(owner)[names]
     return live.sort_values("size_bytes", ascending=False, kind="stable", ignore_index=True)
 
@@ -55,7 +56,7 @@ def live_rows(memory: pd.DataFrame) -> tuple[npt.NDArray[np.bool_], npt.NDArray[
 
 
 def held_at_peak(memory: pd.DataFrame, ops: pd.DataFrame, by: list[str] = OWNERS) -> pd.DataFrame:
-    """Returns who holds the peak: per device and `by` (of op, model, module, phase), most bytes first.
+    """Returns who holds the peak: per device and `by` (of op, model, module, phase, source), most bytes first.
 
     Columns: device, the names in `by`, allocations, held_bytes, held_fraction of the device's peak. What was there
     before the recording, or is not known, is a row with null names and no allocations. Raises OptionError for other
@@ -63,10 +64,8 @@ def held_at_peak(memory: pd.DataFrame, ops: pd.DataFrame, by: list[str] = OWNERS
     """
     if not isinstance(by, list | tuple):
         raise OptionError(f"by must be a list of names, such as ['module'], got {by!r}.")
-    if strange := [name for name in by if name not in OWNERS]:
-        raise OptionError(
-            f"by={by!r} names {strange[0]!r}, which no allocation has; {nearest(str(strange[0]), OWNERS)}"
-        )
+    if strange := [name for name in by if name not in NAMES]:
+        raise OptionError(f"by={by!r} names {strange[0]!r}, which no allocation has; {nearest(str(strange[0]), NAMES)}")
     live = live_at_peak(memory, ops)
     groups = live.groupby(["device", *by], dropna=False, sort=False, as_index=False)
     held = groups.agg(allocations=("size_bytes", "size"), held_bytes=("size_bytes", "sum"))

@@ -7,11 +7,11 @@ import pandas as pd
 
 from nbkit import units
 from nbkit.analysis.time.compare_times import compare_times
-from nbkit.analysis.time.memory import held_at_peak, memory_peaks
 from nbkit.analysis.time.times import computing_ops, slowest_groups
 from nbkit.trace.trace import Trace
 from nbkit.views.sections.difference import is_different
 from nbkit.views.sections.section import MODULE, module_names
+from nbkit.views.statements.peaks import peak_words
 from nbkit.views.statements.statement import Link, Statement, Words, op_link
 from nbkit.views.statements.subjects import SUBJECTS
 from nbkit.views.static_html.view import view_of
@@ -41,7 +41,7 @@ def _of_ops(trace: Trace, base: Trace | None) -> list[Statement]:
         _what_ran(trace),
         *([] if base is None else [changes(trace, base)]),
         Statement("Where the time went", (_time(trace),)),
-        *_memory(trace),
+        *([Statement("Memory at its peak", peak)] if (peak := tuple(peak_words(trace))) else []),
     ]
 
 
@@ -68,29 +68,6 @@ def _slowest(title: str, groups: pd.DataFrame, whole_us: float) -> Words:
     for name, op_id, time_us in zip(names, groups["op_id"], groups["self_time_us"], strict=True):
         words += [*([", "] if words else []), op_link(name, int(op_id)), f" {units.share(time_us / whole_us)}"]
     return (f"{title} with most self time: ", *words, ".")
-
-
-def _memory(trace: Trace) -> Iterator[Statement]:
-    memory = trace.frames.get("memory")
-    if memory is None or not len(memory):
-        return
-    held, peaks = held_at_peak(memory, trace.ops, MODULE), memory_peaks(memory)
-    names = ("device", "peak_bytes", "time_us", "op_id")
-    rows = zip(*(peaks[name].tolist() for name in names), strict=True)
-    yield Statement("Memory at its peak", tuple(_peak(trace, held, *row) for row in rows))
-
-
-def _peak(trace: Trace, held: pd.DataFrame, device: str, size: int, time_us: float, op_id: Any) -> Words:
-    """Returns the peak of one device, the op that was running, and the module that held most of it."""
-    most = held[held["device"] == device].head(1)
-    holders = zip(module_names(most), most["held_fraction"], strict=True)
-    holder = "".join(f"; most of it, {units.share(share)}, by {name}" for name, share in holders)
-    at = f"{units.data_size(size)} on {shown(device)} after {units.duration(time_us)}"
-    if trace.meta.get("verb") == "opdoctor":  # its memory knows no ops
-        return (f"{at}.",)
-    if pd.isna(op_id):
-        return (f"{at}, outside any op{holder}.",)
-    return f"{at}, in ", op_link(shown(trace.ops["op"].iloc[int(op_id)]), int(op_id)), f"{holder}."
 
 
 def _left_out(trace: Trace) -> Statement:

@@ -12,6 +12,7 @@ from nbkit.analysis.graph.op_graph import BACKWARD_CALLS
 from nbkit.analysis.time.memory import peak_rows
 from nbkit.schema.cost import STORAGE_KINDS
 from nbkit.trace.trace import Trace
+from nbkit.views.statements.peaks import held_by_lines
 from nbkit.views.statements.statement import Statement, Words, op_link
 from nbkit.views.summary.names import shown, shown_module
 
@@ -48,6 +49,7 @@ def _memory(trace: Trace) -> Iterator[Words]:
             op = trace.ops.iloc[int(row["op_id"])]
             yield f"{peak} at its peak, in ", op_link(shown(op["op"]), int(row["op_id"])), f" ({op['phase']}){made_of}"
     yield from _fits(trace, int(rows["allocated_bytes"].max()))
+    yield from held_by_lines(trace, str(rows["device"].iloc[0]))
     saved = int(trace.saved["new_bytes"].sum()) if "saved" in trace.frames else 0
     if saved:
         passes = int(trace.ops["op"].isin(BACKWARD_CALLS).sum())

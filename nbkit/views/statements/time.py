@@ -12,6 +12,7 @@ from nbkit.schema import OPS, TIMINGS
 from nbkit.timeline.median_times import MOST_DELAYS
 from nbkit.trace.trace import Trace
 from nbkit.views.sections.section import MODULE, module_names
+from nbkit.views.statements.peaks import peak_words
 from nbkit.views.statements.statement import Chip, Statement, Words, op_link
 from nbkit.views.summary.counting import recorded_too
 from nbkit.views.summary.names import ROOT, shown
@@ -31,7 +32,8 @@ def time_statements(trace: Trace) -> list[Statement] | None:
     is_timed = trace.meta.get("verb") == TIMING and len(trace.frames.get("ops", ())) > 1
     if not is_timed and "step" not in trace.meta and TIMING not in recorded_too(trace):
         return None
-    return [Statement("", (*([_where_it_goes(trace)] if is_timed else []), *step_words(trace)))]
+    peaks = peak_words(trace, "Peak of memory: ") if is_timed else ()
+    return [Statement("", (*([_where_it_goes(trace)] if is_timed else []), *step_words(trace), *peaks))]
 
 
 def _where_it_goes(trace: Trace) -> Words:

@@ -55,6 +55,7 @@ def test_holders_sum_to_the_peak_with_what_was_there_before() -> None:
     assert held[["allocations", "held_bytes"]].to_numpy().tolist() == [[2, 160], [0, 50]]
     assert held["held_fraction"].tolist() == [160 / 210, 50 / 210]
     assert held_at_peak(grown(), OPS, by=["phase"])["phase"].fillna("-").tolist() == ["forward", "-"]
+    assert held_at_peak(grown(), OPS, by=["source"])["source"].fillna("-").tolist() == ["train.py:1", "-"]
 
 
 def test_without_the_allocators_own_count_events_are_summed() -> None:

@@ -29,7 +29,8 @@ def test_a_trace_of_ops() -> None:
 def test_a_timed_trace_has_its_peak_of_memory() -> None:
     said = answers(timed_trace())
     assert said["Memory at its peak"] == [
-        "2.50 KiB on cpu after 8.00 µs, in aten.mm.default; most of it, 80.0 %, by fc."
+        "2.50 KiB on cpu after 8.00 µs, in aten.mm.default; most of it, 80.0 %, by fc.",
+        "train.py:7 made 2.00 KiB (80.0 %) of the peak.",
     ]
 
 

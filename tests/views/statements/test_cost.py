@@ -19,11 +19,14 @@ def said(trace: nbkit.Trace) -> list[str]:
 
 
 def test_a_stranger_reads_the_peak_what_makes_it_up_and_what_computes() -> None:
-    memory, saved, flops = said(layers())
+    memory, lines, saved, flops = said(layers())
     assert memory.startswith("It needs 21.2 KiB on cpu at its peak, in aten.div.Tensor (optimizer): ")
     assert memory.endswith(
         "optimizer state 9.56 KiB (45.1 %), parameter 4.78 KiB (22.6 %), gradient 4.78 KiB (22.6 %)."
     )
+    # The optimizer's state and what it makes at its peak, then gradients; parameters were there before.
+    source = r"tests/support/costs\.py:\d+"
+    assert re.fullmatch(rf"{source} made 11\.6 KiB \(54\.9 %\) of the peak, {source} 4\.25 KiB \(20\.1 %\)\.", lines)
     # The input and what each relu gives: 5 x 32 x 16 numbers.
     assert saved == "10.0 KiB are saved for the backward pass."
     passes, most = "forward 73.7 kFLOP, backward 131 kFLOP", "88.0 % in blocks.* and 64.0 % in aten.mm.default"
@@ -43,7 +46,8 @@ def test_what_several_passes_save_is_not_told_as_that_of_one() -> None:
 
 def test_a_step_that_allocates_nothing_needs_most_from_the_start() -> None:
     weight = torch.ones(256)
-    memory, *_ = said(nbkit.opcost().run(lambda: weight.mul_(2)))
+    memory, *more = said(nbkit.opcost().run(lambda: weight.mul_(2)))
+    assert not any("of the peak" in one for one in more)
     assert memory == "It needs 1.00 KiB on cpu from the start: input 1.00 KiB (100.0 %)."
 
 
@@ -54,7 +58,7 @@ def test_the_op_of_the_peak_is_a_link() -> None:
 
 def test_the_predicted_time_is_said_with_what_bounds_it() -> None:
     trace = with_times(layers())
-    (time,) = said(trace)[3:]
+    (time,) = said(trace)[4:]
     whole = trace.costs["time_us"].sum()
     phases = {phase: of["time_us"].sum() for phase, of in trace.costs.groupby("phase")}
     assert time.startswith(f"Predicted time {whole:.0f} µs (")

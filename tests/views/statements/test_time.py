@@ -15,7 +15,11 @@ def words_of(trace: Trace) -> tuple[Words, ...]:
 
 
 def test_the_answer_is_time_phases_slowest_op_and_module():
-    (words,) = words_of(timed_trace())
+    words, *memory = words_of(timed_trace())
+    assert [words_text(one) for one in memory] == [
+        "Peak of memory: 2.50 KiB on cpu after 8.00 µs, in aten.mm.default; most of it, 80.0 %, by fc.",
+        "train.py:7 made 2.00 KiB (80.0 %) of the peak.",
+    ]
     assert words_text(words) == (
         "100 µs per step (median of 5 runs, IQR 4.00 µs): forward 24 %, backward 56 %, optimizer 12 %, other 8 %; "
         "slowest op aten.mm (40 %), slowest module fc (48 %), slowest kernel gemm (100 % of cuda:0's time)."
