@@ -23,6 +23,8 @@ def subnormal_state(step: TimedStep) -> Iterator[Finding]:
         if not (match := STEP.fullmatch(name)):
             continue
         inside = np.flatnonzero(step.below(np.flatnonzero(step.names == name)) & step.is_outer)
+        if not len(inside):  # no parameter had a gradient
+            continue
         slowest = int(np.bincount(step.codes[inside], weights=step.total_us[inside], minlength=1).argmax())
         rows = inside[step.codes[inside] == slowest]
         op = step.names[rows[0]].rpartition(".")[0]

@@ -7,19 +7,21 @@ import numpy as np
 import pandas as pd
 
 from nbkit.findings.training.facts import Audit
-from nbkit.ops.families import DETACHES
+from nbkit.ops.families import CONSTANTS, DETACHES, UNFILLED
 from nbkit.ops.names import packet_of
 from nbkit.step.step import Step
 
 # Calls that take values out of torch.
 LEAVING = frozenset(("torch.Tensor.numpy", "torch.Tensor.tolist", "torch.Tensor.__array__", "torch.Tensor.item"))
 MOST_GROUPS = 100
+# They read nothing of a tensor but its shape.
+OF_SHAPES = CONSTANTS | UNFILLED
 
 
 class Cut(NamedTuple):
     """Describes where the graph ends: `kind` is cut, choice (a comparison or an index, by which values with a graph of
-    their own are masked or weighed), data (read through .data), values (of Python), no_grad, or checkpoint: within one
-    of Audit.closed, the first of those on its line.
+    their own are masked or weighed), data (read through .data), values (of Python), no_grad, collective, or checkpoint:
+    within one of Audit.closed, the first of those on its line.
     """
 
     op_id: int
@@ -114,7 +116,13 @@ class GradientFlow:
         for call in self.calls:
             self._enter(call, left, dead)
             self._made_of_values(call, live, dead)
+            if packet_of(self.names[call.op_id]) in OF_SHAPES:
+                continue
             is_live, cut = _inputs(call, live, known, dead)
+            if is_live and str(self.names[call.op_id]).startswith("c10d."):
+                # The tensors that it writes are said to require a gradient, and get none.
+                dead |= {tensor: Cut(call.op_id, "collective") for tensor, _ in call.outputs}
+                continue
             if cut is not None and call.op_id in self.differentiated:
                 return self._met(cut, call, dead)
             if is_live and any(requires_grad for _, requires_grad in call.outputs):

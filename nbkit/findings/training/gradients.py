@@ -29,6 +29,11 @@ REENTRANT = (
 UNUSED = (
     "If they are to be trained, let the loss depend on what they give; else freeze them with requires_grad_(False)."
 )
+GATHERED = (
+    "Put this process's own tensor back into the list that was gathered, parts[rank] = features, or use "
+    "torch.distributed.nn.functional.all_gather, which passes gradients on."
+)
+ADVICE = {"no_grad": UNUSED, "choice": UNUSED, "checkpoint": REENTRANT, "collective": GATHERED}
 NEVER = "Call the module in forward(), or leave its parameters out."
 NOT_FINITE = "Find the op that makes the NaN or Inf with opcheck, and skip the step or clip before it."
 
@@ -162,6 +167,7 @@ def _missing(audit: Audit, model: str, names: list[str], cut: Cut | None) -> Fin
         "data": f"the graph is cut where {op.rpartition('.')[0]} reads .data",
         "values": "the graph is cut where a tensor is made of plain values",
         "no_grad": "their module runs without autograd (torch.no_grad)",
+        "collective": f"they reach the loss through {op.rpartition('.')[0]} alone, which passes no gradient on,",
         "checkpoint": "they run in checkpoint(use_reentrant=True), of which no input requires a gradient,",
     }[cut.kind]
     if cut.kind == "checkpoint":
@@ -169,7 +175,7 @@ def _missing(audit: Audit, model: str, names: list[str], cut: Cut | None) -> Fin
     finding = no_gradient.finding(
         severity="hint" if cut.kind in ("no_grad", "choice") else "warning",
         message=f"{listed}; {how}{at_line(audit, source)}",
-        advice={"no_grad": UNUSED, "choice": UNUSED, "checkpoint": REENTRANT}.get(cut.kind, NO_GRADIENT),
+        advice=ADVICE.get(cut.kind, NO_GRADIENT),
         **about(names),
     )
     found = counting(at_ops(finding, audit.ops, [cut.op_id], audit.texts), len(names))

@@ -16,7 +16,15 @@ from nbkit.ops.families import ADDS, FUSED_ATTENTION, MULTIPLIED, family
 
 # After so many steps a matrix that began as zeros (LoRA, the last layer of a residual branch) is zero no more.
 STEPS_FROM_ZERO = 3
-FLAT = "Look whether the loss depends on them by a function that is flat there: a clamp, a ReLU that is never active."
+FLAT = (
+    "Look whether the loss depends on them by a function that is flat there (a clamp, a ReLU that is never active), or "
+    "by a difference in which they cancel."
+)
+BOTH = "Begin with random numbers in one of them: of two zeros that are multiplied neither ever gets a gradient."
+REVERSED = (
+    "Read the last state of both directions (h_n, or output[:, -1] of the first and output[:, 0] of the reverse one): "
+    "at the last position the reverse one has read nothing but that position."
+)
 HALF = "Scale the loss (torch.amp.GradScaler), or train in bfloat16 or float32: float16 has no value below 6e-8 but 0."
 FACTOR = "Nothing, if that is meant (LoRA, a branch that begins as nothing): look at the next steps."
 DESIGN = "Nothing, if that is meant: with other inputs, or further on in training, they get gradients."
@@ -24,6 +32,8 @@ DESIGN = "Nothing, if that is meant: with other inputs, or further on in trainin
 WEIGHT = re.compile(r"(?:parametrizations\.)?weight(?:_[gv]|\.original\d)?$")
 # Where the factors of a product stand among its inputs; a bias is none.
 FACTORS = {**MULTIPLIED, **dict.fromkeys(family("MULTIPLIES NORMS"), (0, 1))}
+# The weights by which the reverse direction of an RNN reads its own state.
+REVERSE = re.compile(r"weight_hh_l\d+_reverse$")
 # The mask is the fourth of the inputs of fused attention.
 MASKED = 4
 MOST_OPS = 10_000
@@ -73,6 +83,10 @@ def _reason(audit: Audit, of: pd.DataFrame, zero: pd.DataFrame) -> tuple[str, st
         behind = list(dict.fromkeys(name for found in before for name in sorted(found)))
         begin = "begins" if len(behind) == 1 else "begin"
         return f": {some(behind)}, by which what {it_gives} is multiplied, {begin} at 0", FACTOR
+    if set(names) <= factors and 0 < len(names) <= 2 * sum(map(bool, before)):
+        return ": they are zeros themselves, and what each gives is multiplied by another of them", BOTH
+    if all(REVERSE.search(name) for name in names):
+        return ": what the loss reads of the reverse direction has read one position, and no state before it", REVERSED
     masked = [] if factors else [op.module for op in _masked(flow, set(filter(has_bias, names)))]
     if masked and all(any(f"{name}.".startswith(f"{module}.") for module in masked) for name in names):
         why = f": the attention of {some([*dict.fromkeys(map(str, masked))])} gives 0 at every position, as its mask "

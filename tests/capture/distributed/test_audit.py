@@ -109,3 +109,52 @@ def test_a_model_that_is_trained_past_its_wrapper_is_a_warning(tmp_path):
     for right, wrong in on_two_ranks(past_the_wrapper, tmp_path):
         assert "bypassed_wrapper" not in right
         assert "bypassed_wrapper" in wrong
+
+
+class Pairs(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.encoder, self.scale = torch.nn.Linear(6, 4), torch.nn.Parameter(torch.tensor(1.0))
+
+    def forward(self, x):
+        return self.encoder(x)
+
+
+def contrasted(gathered):
+    """Returns what is told of three steps whose loss has the features of all processes."""
+    model = Pairs()
+    optimizer = torch.optim.SGD(model.parameters(), 0.1)
+    with nbkit.opaudit() as trace:
+        for _ in range(3):
+            one, two = (gathered(model(torch.randn(5, 6))) for _ in range(2))
+            optimizer.zero_grad()
+            torch.nn.functional.cross_entropy(one @ two.T * model.scale, torch.arange(5)).backward()
+            optimizer.step()
+    return trace.findings
+
+
+def listed(features):
+    parts = [torch.zeros_like(features)]
+    dist.all_gather(parts, features)
+    return parts
+
+
+def test_what_is_gathered_without_a_gradient_is_named(one_process):
+    (finding,) = contrasted(lambda features: torch.cat(listed(features))).to_dict("records")
+    assert (finding["rule"], finding["severity"], finding["op"]) == (
+        "no_gradient",
+        "warning",
+        "c10d.allgather_.default",
+    )
+    assert finding["message"].startswith(
+        "encoder (2 tensors) get no gradient; they reach the loss through c10d.allgather_ alone"
+    )
+    assert "dist.all_gather(parts, features)" in finding["message"]
+    assert "parts[rank] = features" in finding["advice"]
+
+
+def test_features_that_are_put_back_or_gathered_with_their_gradient_are_right(one_process):
+    assert contrasted(lambda features: torch.cat([features, *listed(features)[1:]])).empty
+    assert contrasted(lambda features: torch.cat(torch.distributed.nn.functional.all_gather(features))).empty
+    model = torch.nn.Linear(4, 4)
+    assert contrasted(lambda features: features + 0 * len(listed(model(features).detach()))).empty

@@ -37,3 +37,7 @@ def test_the_op_the_state_and_how_much_slower_are_told():
 def test_of_a_usual_state_and_of_ops_that_take_little_nothing_is_told(whole_us):
     subnormal = None if whole_us < 1e6 else Subnormal("exp_avg_sq", 1.0, 1e-38, 50.0)
     assert told(ADAM, SQRT, SQRT, look=lambda kind, op: subnormal, whole_us=whole_us) == []
+
+
+def test_a_step_of_an_optimizer_without_gradients_has_no_op_to_look_at():
+    assert told(ADAM, look=lambda kind, op: Subnormal("exp_avg_sq", 1.0, 1e-38, 50.0)) == []

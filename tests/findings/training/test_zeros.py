@@ -90,3 +90,40 @@ def test_softmax_of_a_row_that_is_hidden_as_a_whole_is_told_to_be_the_masks_faul
     with nbkit.opcheck() as trace:
         torch.tensor([1.0, torch.inf]).softmax(0)
     assert "hidden" not in trace.findings.iloc[0]["advice"]
+
+
+def test_two_zeros_that_are_multiplied_are_the_reason_and_never_get_a_gradient():
+    model = LowRank()
+    nn.init.zeros_(model.down.weight)
+    [(message, advice)] = zeros(model, torch.randn(3, 4), steps=3)
+    assert message == (
+        "The gradients of down, up are exactly 0 in every element at all 3 steps: they are zeros "
+        "themselves, and what each gives is multiplied by another of them"
+    )
+    assert advice.startswith("Begin with random numbers in one of them")
+
+
+class BothWays(nn.Module):
+    """Classifies by what an LSTM of both directions gives: at its last position, at both ends, or at all."""
+
+    def __init__(self, read: str) -> None:
+        super().__init__()
+        self.lstm, self.read = nn.LSTM(4, 3, bidirectional=True, batch_first=True), read
+        self.head = nn.Linear(6, 4)
+
+    def forward(self, x: Tensor) -> Tensor:
+        out, (last, _) = self.lstm(x)
+        if self.read == "ends":
+            return self.head(torch.cat([last[-2], last[-1]], -1))
+        return self.head(out[:, -1] if self.read == "last" else out.mean(1))
+
+
+def test_a_reverse_direction_of_which_the_last_position_is_read_has_read_one():
+    [(message, advice)] = zeros(BothWays("last"), torch.randn(3, 5, 4))
+    assert message.startswith("The gradient of lstm.weight_hh_l0_reverse is exactly 0")
+    assert message.endswith(
+        ": what the loss reads of the reverse direction has read one position, and no state before it"
+    )
+    assert "output[:, 0] of the reverse one" in advice
+    for read in ("ends", "all"):
+        assert zeros(BothWays(read), torch.randn(3, 5, 4)) == []
