@@ -40,11 +40,12 @@ class Op(NamedTuple):
 class Flow:
     """Holds the aten ops of a recording in call order, and the way from one to the next.
 
-    `held` is the memory of parameters and buffers, `asked` the ops that a line of code asks for by a method of Tensor.
+    `held` is the memory of parameters and buffers, `asked` the ops that a line of code asks for by a method of Tensor,
+    `texts` are lines of code by source.
     """
 
-    def __init__(self, step: Step) -> None:
-        self.step, ops = step, step.ops
+    def __init__(self, step: Step, texts: Mapping[str, str] | None = None) -> None:
+        self.step, self.texts, ops = step, texts or {}, step.ops
         tensors = step.records()
         of_op = {op_id: [[tensors[row] for row in rows] for rows in of_call] for op_id, *of_call in step.calls()}
         table = ops[ops["level"] == "aten"]

@@ -18,7 +18,7 @@ def dataflow_findings(ops: pd.DataFrame, tensors: pd.DataFrame, texts: Mapping[s
 
     Each line and module has one finding per rule, which counts its calls.
     """
-    flow = Flow(Step(ops, tensors))
+    flow = Flow(Step(ops, tensors), texts)
     alike: dict[tuple[object, ...], list[Finding]] = defaultdict(list)
     for rule in RULES:
         for finding in rule(flow):
