@@ -2,8 +2,9 @@
 
 import os
 import sys
-from collections.abc import Callable
-from threading import Event, Thread
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from threading import Event, Thread, local
 from time import monotonic
 from types import TracebackType
 from typing import Any, TextIO
@@ -16,6 +17,17 @@ LEAST_DONE, LEAST_S = 0.02, 2.0
 SWITCH = "NBKIT_PROGRESS"
 # Work inside other work: the innermost one is shown, or the outermost that tells the whole.
 _open: list["Progress"] = []
+_here = local()  # is_silent
+
+
+@contextmanager
+def no_progress() -> Iterator[None]:
+    """Has work that begins inside, in this thread, show no line, until its end."""
+    before, _here.is_silent = getattr(_here, "is_silent", False), True
+    try:
+        yield
+    finally:
+        _here.is_silent = before
 
 
 class Progress:
@@ -40,7 +52,7 @@ class Progress:
     def __enter__(self) -> "Progress":
         self._started = monotonic()
         stream = self.stream or sys.stderr
-        if os.environ.get(SWITCH) != "0" and is_watched(stream):
+        if os.environ.get(SWITCH) != "0" and is_watched(stream) and not getattr(_here, "is_silent", False):
             line = NotebookLine(stream) if _is_notebook(stream) else TerminalLine(stream)
             self._ended = Event()
             self._thread = Thread(target=self._show, args=(line, self._ended), name="nbkit progress", daemon=True)

@@ -314,3 +314,12 @@ def test_an_estimate_needs_the_same_ops(monkeypatch):
     assert part("a", "", "", "", "b", "", "", "", "d", "", "") == 0.5
     assert part("a", "", "", "b", "", "", "x", "", "") is None
     assert part("a", "", "", "b", "") is None
+
+
+def test_between_start_and_stop_nothing_is_shown(terminal):
+    recorder = nbkit.optrace().start()
+    sleep(0.1)
+    assert terminal.getvalue() == ""
+    recorder.stop()
+    with Progress(lambda: "work"):
+        wait_for(terminal, "\rwork (0 s)")

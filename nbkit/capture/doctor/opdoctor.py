@@ -14,6 +14,7 @@ from nbkit.capture.profiler.kineto import check_free, device_to_record, event_ov
 from nbkit.capture.profiler.optime import optime
 from nbkit.capture.raw.running import check_nesting
 from nbkit.capture.recorder.recorder import Recorder
+from nbkit.capture.recorder.starting import Startable
 from nbkit.errors import OptionError
 from nbkit.trace.checks import check_step
 from nbkit.trace.trace import Trace
@@ -25,7 +26,7 @@ class DoctorRecorder(Recorder):
     verb = "opdoctor"
 
 
-class opdoctor:  # noqa: N801  a context manager is named like the function it stands for
+class opdoctor(Startable[Trace]):  # noqa: N801  a context manager is named like the function it stands for
     """Finds what is wrong with a step, as a context manager; gives a Trace whose brief names the causes first.
 
     One run is looked at as opcheck, opaudit and optime do, at once, and computes the same bits as without it. The trace

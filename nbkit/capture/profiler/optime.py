@@ -18,6 +18,7 @@ from nbkit.capture.profiler.kineto_recording import ELSEWHERE, TAKEN, KinetoReco
 from nbkit.capture.profiler.repeated_runs import repeat_frames
 from nbkit.capture.raw.running import TIMING, check_nesting, running
 from nbkit.capture.recorder.recorder import describe_error
+from nbkit.capture.recorder.starting import Startable
 from nbkit.capture.settings import slow_settings
 from nbkit.capture.step.tracebacks import failed_at, without_our_frames
 from nbkit.capture.subnormals import subnormal_state
@@ -30,7 +31,7 @@ from nbkit.trace.checks import check_step, checked_count
 from nbkit.trace.trace import Trace
 
 
-class optime:  # noqa: N801  a context manager is named like the function it stands for
+class optime(Startable[Trace]):  # noqa: N801  a context manager is named like the function it stands for
     """Times every op run inside it with torch.profiler's engine, as a context manager; gives a Trace, filled at exit.
 
     `trace.ops` holds modules, API calls, aten ops, autograd nodes and, on a device, driver calls and kernels, nested on

@@ -1,6 +1,7 @@
 """Records a model step, with the observers of the verbs that look at its ops."""
 
 from collections import deque
+from collections.abc import Sequence
 from contextlib import ExitStack
 from time import perf_counter_ns
 from types import TracebackType
@@ -21,6 +22,7 @@ from nbkit.capture.recorder.dispatch_mode import OpMode
 from nbkit.capture.recorder.observed_ops import ObservedOps
 from nbkit.capture.recorder.observer import Frames, Meta, Observer
 from nbkit.capture.recorder.overhead import call_overheads_us, recorder_us
+from nbkit.capture.recorder.starting import Startable
 from nbkit.capture.step.compiled import CompiledRegions
 from nbkit.capture.step.function_mode import ApiMode
 from nbkit.capture.step.module_calls import ModuleCalls
@@ -37,13 +39,14 @@ MILESTONES, LEAST_MET = 200, 3
 RECENT: deque[tuple[int, dict[int, OpOverload]]] = deque(maxlen=16)
 
 
-class Recorder:
+class Recorder(Startable[Trace]):
     """Records every op run inside it, as a context manager with any number of observers; gives a Trace.
 
     Observers share the one recording: its frames are theirs, and each adds its own. Of each kind there is one at most.
     """
 
     verb = "optrace"  # what the trace says it was made by
+    notes: Sequence[str] = ()  # that are known before it begins
 
     def __init__(
         self,
@@ -184,6 +187,7 @@ class Recorder:
             "recorder": "python" if recording.native is None else "observer",
             "recorder_us": recorder_us(recording),
             **built,
+            "notes": [*self.notes, *built["notes"]],
         }
         for more_frames, more in added:
             frames |= more_frames

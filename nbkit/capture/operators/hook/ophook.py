@@ -16,6 +16,7 @@ from nbkit.capture.operators.hook.replaced import Replaced
 from nbkit.capture.operators.hook.targets import Target, targets_of
 from nbkit.capture.raw.patching import Patch
 from nbkit.capture.raw.pausable_mode import PausableMode
+from nbkit.capture.recorder.starting import Startable
 from nbkit.capture.step.function_mode import FUSED_INFERENCE
 from nbkit.errors import OptionError
 from nbkit.trace.trace import Trace
@@ -51,7 +52,7 @@ class Hook:
         return f"<ophook of {names}; {len(self.traces):,} recorded{left_out}>"
 
 
-class ophook:  # noqa: N801  a context manager is named like the function it stands for
+class ophook(Startable[Hook]):  # noqa: N801  a context manager is named like the function it stands for
     """Records the calls of chosen functions only, each with a recorder of its own; yields an object with `traces`.
 
     `with nbkit.ophook("torch.Tensor.softmax", nbkit.opcheck) as hook:` gives a list `hook.traces`, an entry per
