@@ -50,7 +50,8 @@ def build(
     texts = {"name": names, "state_name": state_names(named, optimizers, tensors)}
     paths = [(module.root, module.path) for module in modules.called]
     rows.own(owners, paths)
-    wanted = selection.rows(rows.name_code, rows.names, rows.parent, rows.module, [path for _, path in paths])
+    columns = rows.name_code, rows.names, rows.parent, rows.module
+    wanted = selection.rows(*columns, [path for _, path in paths], np.where(rows.rerun, -1, rows.forward))
     chosen = np.flatnonzero(rows.keep & wanted)
     spans = tensor_spans(recording, rows)
     devices = row_devices(rows, tensors, spans)

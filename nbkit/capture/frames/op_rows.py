@@ -65,6 +65,8 @@ class OpRows:
         self.accumulates = self.in_node & self._has_node_type(lambda kind: kind is ACCUMULATE)
         self.made_node = self._made_node()
         self.forward = self._forward()
+        self.calls = np.array(self.recording.module_calls, dtype=np.int64).reshape(-1, len(ModuleCall._fields))
+        self.rerun = self._rerun()
         self.root, self.module, self.call = self._modules()
         self.source_code, self.own_code, self.sources = self._sources()
         self.arguments_code, self.arguments = self.objects("arguments")
@@ -161,15 +163,20 @@ class OpRows:
         shifted: np.ndarray = shift[found]
         return shifted
 
+    def _rerun(self) -> np.ndarray:
+        """Returns which rows stand in a module that is run again for the backward pass."""
+        call = self.integers["module_call"]
+        rerun = np.zeros(self.count, dtype=bool)
+        rerun[call >= 0] = self.calls[call[call >= 0], 2] > 0
+        return rerun
+
     def _modules(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Returns root number, module number and call number of each row; -1 outside any module."""
-        calls = np.array(self.recording.module_calls, dtype=np.int64).reshape(-1, len(ModuleCall._fields))
+        calls = self.calls
         roots = np.array([module.root for module in self.modules.called], dtype=np.int64)
         call = self.integers["module_call"].copy()
-        rerun = np.zeros(self.count, dtype=bool)
-        rerun[call >= 0] = calls[call[call >= 0], 2] > 0
         # A backward op belongs where its forward op ran; a part that is run again for the backward pass to itself.
-        inherits = self.in_node & ~rerun
+        inherits = self.in_node & ~self.rerun
         call[inherits] = -1
         call = call[followed(np.where(inherits & (self.forward >= 0), self.forward, np.arange(self.count)))]
         inside = call >= 0

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -11,23 +12,28 @@ from nbkit.patterns import Matcher, Patterns, module_matcher, op_matcher, select
 
 @dataclass(frozen=True)
 class Selection:
-    """Holds op and module patterns, compiled; an unset one lets everything through."""
+    """Holds op and module patterns, compiled; an unset one lets everything through.
+
+    With `backward` a row is wanted, too, where the forward op is whose gradient it computes.
+    """
 
     ops: Patterns = None
     exclude_ops: Patterns = None
     modules: Patterns = None
     exclude_modules: Patterns = None
+    backward: bool = False
 
     def __post_init__(self) -> None:
         self.op_matchers(), self.module_matcher()  # a bad pattern is refused here, before anything runs
 
     def set_options(self) -> dict[str, str]:
         """Returns the options that were set, as text."""
-        return {
-            name: value if isinstance(value, str) else ",".join(value)
-            for name, value in vars(self).items()
-            if value is not None
-        }
+        options = {name: value if isinstance(value, str) else ",".join(value) for name, value in self._patterns()}
+        return options | ({"backward": "True"} if self.backward else {})
+
+    def _patterns(self) -> list[tuple[str, Any]]:
+        """Returns the options that name ops and modules and were set."""
+        return [(name, value) for name, value in vars(self).items() if name != "backward" and value is not None]
 
     def op_matchers(self) -> tuple[Matcher | None, Matcher | None]:
         """Returns matchers of wanted and unwanted op names; None where no pattern was set."""
@@ -49,10 +55,10 @@ class Selection:
         """
         kinds = {"op": (op_matcher, list(names)), "module": (module_matcher, list(paths))}
         sentences = []
-        for option, patterns in vars(self).items():
+        for option, patterns in self._patterns():
             noun = "module" if option.endswith("modules") else "op"
             matcher, ran = kinds[noun]
-            if option == f"{noun}s" and patterns is not None and not split_patterns(patterns):
+            if option == f"{noun}s" and not split_patterns(patterns):
                 sentences.append(f"{option}={patterns!r} names no {noun}: nothing was chosen.")
             for pattern in split_patterns(patterns):
                 if not any(map(matcher([pattern]), ran)):
@@ -60,9 +66,18 @@ class Selection:
         return sentences
 
     def rows(
-        self, name_code: np.ndarray, names: list[str], parent: np.ndarray, module: np.ndarray, paths: list[str]
+        self,
+        name_code: np.ndarray,
+        names: list[str],
+        parent: np.ndarray,
+        module: np.ndarray,
+        paths: list[str],
+        forward: np.ndarray,
     ) -> np.ndarray:
-        """Returns whether each row is wanted: by its own name or that of a call above it, and by its module."""
+        """Returns whether each row is wanted: by its own name or that of a call above it, and by its module.
+
+        `forward` is the row of the forward op whose gradient it computes, -1 without one.
+        """
         include, exclude = self.op_matchers()
         wanted = np.ones(len(name_code), dtype=bool)
         if include is not None:
@@ -73,6 +88,8 @@ class Selection:
         if matches_module is not None:
             # One more entry answers for rows outside any module (number -1).
             wanted &= np.array([*map(matches_module, paths), self.modules is None], dtype=bool)[module]
+        if self.backward:
+            wanted |= wanted[followed(np.where(forward < 0, np.arange(len(forward)), forward))]
         return wanted
 
 

@@ -11,7 +11,7 @@ from nbkit.capture.raw.recording import OPTIMIZER_CODE, Recording, current_node
 from nbkit.capture.replay.op_traits import OpTraits
 from nbkit.capture.scope.api_calls import ApiCallNames
 from nbkit.capture.scope.filters import EVERY_PHASE, PHASES
-from nbkit.capture.scope.module_scope import ModuleScope
+from nbkit.capture.scope.module_scope import ModuleScope, NodeAnswers
 from nbkit.patterns import split_patterns
 from nbkit.timeline.names import BACKWARD_CALLS
 
@@ -42,6 +42,8 @@ class CallScope:
         self.include, self.exclude = selection.op_matchers()
         # A pattern that does not name aten ops may fit the API call above.
         self.only_aten = all(pattern.startswith("aten.") for pattern in split_patterns(selection.ops))
+        # Which forward calls are meant, and so the calls in the autograd nodes that they make.
+        self.meant = NodeAnswers(recording, is_above=modules.of_nodes.is_above) if selection.backward else None
         self.numbers: Counter[str] = Counter()
         self.wanted: dict[str, bool] = {}
 
@@ -50,8 +52,17 @@ class CallScope:
         in_module = self.modules.is_wanted()
         number = self.numbers[traits.name]
         self.numbers[traits.name] += 1
-        if (reason := self.leaves_out(traits)) is not None:
-            return reason
+        reason = self._filtered(traits, tensors, in_module, number)
+        if self.meant is not None:
+            node = current_node()
+            # What is run again for the backward pass, such as a checkpointed module, is forward work of its own.
+            if node is not None and not self._is_rerun() and self.meant.of(node):
+                reason = None
+            self.meant.add(reason is None)
+        return self.leaves_out(traits) or reason
+
+    def _filtered(self, traits: OpTraits, tensors: Sequence[Tensor] | None, in_module: bool, number: int) -> str | None:
+        """Returns which filter leaves the running call out."""
         if self.phases != EVERY_PHASE and not self._may_be_in(traits, tensors) & self.phases:
             return "other phases"
         if not self._is_wanted(traits.name):
@@ -70,12 +81,16 @@ class CallScope:
         if code == OPTIMIZER_CODE:
             return OPTIMIZER
         if call >= 0:
-            is_rerun = self.recording.module_calls[call][2]
-            return BACKWARD if is_rerun else FORWARD
+            return BACKWARD if self._is_rerun() else FORWARD
         if tensors is not None and self.api is not None:
             return FORWARD if _is_followed(tensors) or _is_followed(self.api.tensors()) else OTHER
         # backward() itself makes the first gradient.
         return EVERY_PHASE - OPTIMIZER if traits.packet == "ones_like" else FORWARD | OTHER
+
+    def _is_rerun(self) -> bool:
+        """Returns whether a module around the running op is run again for the backward pass."""
+        call = self.recording.thread().context[0]
+        return call >= 0 and bool(self.recording.module_calls[call][2])
 
     def _is_wanted(self, name: str) -> bool:
         known = self.wanted.get(name)

@@ -1,14 +1,15 @@
 """Reads the options by which verbs choose calls: by op, module, phase and number."""
 
+import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import wraps
 from inspect import Parameter, signature
 from textwrap import fill
 from typing import Any, TypedDict, TypeVar, get_args
 
 from nbkit.capture.frames.selection import Selection
-from nbkit.errors import OptionError, nearest
+from nbkit.errors import NbkitError, OptionError, nearest
 from nbkit.patterns import Patterns, split_patterns
 
 PHASES = ("forward", "backward", "optimizer", "other")
@@ -21,6 +22,7 @@ MEANINGS = {
     "exclude_ops": "leave out ops that fit.",
     "modules": "only ops inside modules that fit, by their named_modules() path. A module brings all that it holds.",
     "exclude_modules": "leave out ops inside modules that fit.",
+    "backward": "also the calls that compute the gradients of those which `ops` means: those of their autograd nodes.",
     "phases": "only these: forward, backward, optimizer, other; all if None.",
     "calls": 'which calls of each op, counted from 0: "0", "0,2", "2:5", "10:"; all if None.',
 }
@@ -36,6 +38,7 @@ class OpFilters(TypedDict, total=False):
     exclude_ops: Patterns
     modules: Patterns
     exclude_modules: Patterns
+    backward: bool
 
 
 class PhaseFilters(OpFilters, total=False):
@@ -51,8 +54,17 @@ class CallFilters(PhaseFilters, total=False):
 
 
 def selection_of(filters: Mapping[str, Any]) -> Selection:
-    """Returns the ops and modules that are meant. Raises PatternError."""
-    return Selection(*map(filters.get, OpFilters.__annotations__))
+    """Returns the ops and modules that are meant. Raises PatternError, OptionError."""
+    options = {name: filters[name] for name in OpFilters.__annotations__ if filters.get(name) is not None}
+    backward = options.get("backward", False)
+    if backward not in (True, False):
+        raise OptionError(f"backward must be True or False, got {backward!r}.")
+    if backward and "backward" not in checked_phases(filters.get("phases")):
+        raise OptionError(
+            f"backward=True asks for calls of the backward pass, and phases={filters['phases']!r} leaves them out; "
+            f"leave phases out, or add backward to it."
+        )
+    return Selection(**options)
 
 
 def with_filters(verb: Verb) -> Verb:
@@ -68,7 +80,17 @@ def with_filters(verb: Verb) -> Verb:
     @wraps(function)
     def checked(*args: Any, **options: Any) -> Any:
         accepted.bind(*args, **options)
-        return function(*args, **options)
+        found = from_environment(verb.__name__, kinds, options)
+        if not found:
+            return function(*args, **options)
+        variables = ", ".join(f"{variable}={text}" for variable, text in found.values())
+        try:
+            result = function(*args, **options | {name: _read(name, *pair) for name, pair in found.items()})
+        except NbkitError as error:
+            raise type(error)(f"{error} The environment has {variables}.") from error
+        if isinstance(verb, type):
+            args[0].notes = [f"The environment chose the calls: {variables}."]
+        return result
 
     checked.__signature__ = accepted  # type: ignore[attr-defined]
     if isinstance(verb, type):
@@ -78,6 +100,29 @@ def with_filters(verb: Verb) -> Verb:
     texts = [f"{name}: {MEANINGS[name]}" for name in kinds]
     listed.__doc__ = LINE.sub(lambda line: "".join(_indented(text, line[1]) for text in texts), listed.__doc__ or "")
     return listed  # type: ignore[no-any-return]
+
+
+def from_environment(verb: str, names: Iterable[str], options: Mapping[str, Any]) -> dict[str, tuple[str, str]]:
+    """Returns the variable and its text for each filter that the environment sets and the call leaves open.
+
+    NBKIT_OPCAPTURE_OPS is for one verb and comes before NBKIT_OPS, which is for all; an empty one is none.
+    """
+    found = {}
+    for name in names:
+        if options.get(name) in (None, False):
+            for variable in (f"NBKIT_{name}".upper(), f"NBKIT_{verb}_{name}".upper()):
+                if text := os.environ.get(variable):
+                    found[name] = variable, text
+    return found
+
+
+def _read(name: str, variable: str, text: str) -> str | bool:
+    """Returns what a variable says. Raises OptionError."""
+    if name != "backward":
+        return text
+    if text not in ("0", "1"):
+        raise OptionError(f"{variable}={text!r} is neither 0 nor 1; set 1 for the calls of the backward pass, too.")
+    return text == "1"
 
 
 def _indented(text: str, indent: str) -> str:

@@ -3,12 +3,13 @@
 import inspect
 
 import pytest
+import torch
 
 import nbkit
 from nbkit.magics import CELL_MAGICS
 from nbkit.verbs.options.docstrings import read
 
-OPS = ["ops", "exclude_ops", "modules", "exclude_modules"]
+OPS = ["ops", "exclude_ops", "modules", "exclude_modules", "backward"]
 CALLS = [*OPS, "phases", "calls"]
 FILTERS = {
     "optrace": OPS,
@@ -39,3 +40,86 @@ def test_what_is_no_filter_is_refused_as_python_does():
 def test_a_line_names_several_calls(verb):
     needed = {"opcapture": "--folder calls", "opcast": "--dtype float32"}
     assert CELL_MAGICS[verb].parser.parse_line(f"{needed.get(verb, '')} --calls 0,2:5").calls == "0,2:5"
+
+
+@pytest.mark.parametrize("verb", ["optrace", "opdiff", "opcapture", "opfallback"])
+def test_a_line_asks_for_the_backward_calls_of_an_op(verb):
+    needed = {"opcapture": "--folder calls"}
+    options = CELL_MAGICS[verb].parser.parse_line(f"{needed.get(verb, '')} --ops sort --backward")
+    assert options.backward is True
+    assert CELL_MAGICS[verb].parser.parse_line(needed.get(verb, "")).backward is False
+
+
+def test_backward_that_cannot_be_is_refused():
+    with pytest.raises(nbkit.OptionError, match="backward must be True or False, got 3"):
+        nbkit.optrace(ops="sort", backward=3)
+    with pytest.raises(nbkit.OptionError, match="phases='forward' leaves them out; leave phases out, or add backward"):
+        nbkit.opcapture("calls", ops="sort", phases="forward", backward=True)
+    with pytest.raises(nbkit.OptionError, match="compares modules, not ops"):
+        nbkit.opdiff(level="module", backward=True)
+
+
+def step():
+    torch.randn(3).exp().sin()
+
+
+def test_the_environment_chooses_where_the_script_does_not(monkeypatch, tmp_path):
+    monkeypatch.setenv("NBKIT_OPS", "exp")
+    with nbkit.optrace() as trace:
+        step()
+    assert trace.ops["op"].tolist() == ["torch.Tensor.exp", "aten.exp.default"]
+    assert trace.meta["notes"] == ["The environment chose the calls: NBKIT_OPS=exp."]
+    with nbkit.optrace(ops="sin") as trace:  # what the script says holds
+        step()
+    assert trace.ops["op"].tolist() == ["torch.Tensor.sin", "aten.sin.default"]
+    assert trace.meta["notes"] == []
+    monkeypatch.setenv("NBKIT_OPCAPTURE_OPS", "sin")  # of one verb, before that of all
+    with nbkit.opcapture(tmp_path / "calls") as trace:
+        step()
+    assert trace.captures["op"].tolist() == ["aten.sin.default"]
+    with nbkit.opfallback() as trace:
+        step()
+    assert trace.replaced["op"].tolist() == ["aten.exp.default"]
+
+
+def test_each_filter_has_a_variable(monkeypatch):
+    monkeypatch.setenv("NBKIT_EXCLUDE_OPS", "exp, randn")
+    monkeypatch.setenv("NBKIT_CALLS", "0")
+    monkeypatch.setenv("NBKIT_PHASES", "forward,other")
+    monkeypatch.setenv("NBKIT_MODULES", "")  # as if it were not there
+    with nbkit.opfallback() as trace:
+        step(), step()
+    assert trace.replaced["op"].tolist() == ["aten.sin.default"]
+    variables = "NBKIT_EXCLUDE_OPS=exp, randn, NBKIT_PHASES=forward,other, NBKIT_CALLS=0"
+    assert trace.meta["notes"] == [f"The environment chose the calls: {variables}."]
+
+
+def test_backward_in_the_environment(monkeypatch):
+    x = torch.randn(3, requires_grad=True)
+    monkeypatch.setenv("NBKIT_OPS", "sigmoid")
+    for text, count in (("1", 2), ("0", 1)):
+        monkeypatch.setenv("NBKIT_BACKWARD", text)
+        with nbkit.opfallback() as trace:
+            x.sigmoid().sum().backward()
+        assert len(trace.replaced) == count
+    monkeypatch.setenv("NBKIT_BACKWARD", "yes")
+    with pytest.raises(nbkit.OptionError, match=r"NBKIT_BACKWARD='yes' is neither 0 nor 1; set 1 for the calls"):
+        nbkit.opfallback()
+
+
+def test_a_variable_that_cannot_be_used_is_named(monkeypatch):
+    monkeypatch.setenv("NBKIT_PHASES", "foward")
+    said = r"phases='foward' is not known; .* or 'backward'\? The environment has NBKIT_PHASES=foward\."
+    with pytest.raises(nbkit.OptionError, match=said):
+        nbkit.opdiff()
+    monkeypatch.setenv("NBKIT_OPS", "re:(")
+    with pytest.raises(nbkit.PatternError, match=r"The environment has NBKIT_OPS=re:\(\."):
+        nbkit.optrace()
+
+
+def test_a_line_leaves_the_choice_to_the_environment(monkeypatch):
+    monkeypatch.setenv("NBKIT_OPS", "exp")
+    magic = CELL_MAGICS["optrace"]
+    with magic.recorder.record(magic.parser.parse_line("")) as trace:
+        step()
+    assert trace.ops["op"].tolist() == ["torch.Tensor.exp", "aten.exp.default"]

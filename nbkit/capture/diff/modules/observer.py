@@ -64,7 +64,7 @@ class ModuleDiffObserver(Observer):
 
     def _check(self, keeping: tuple[int, int, Patterns]) -> None:
         selection = self.scope.selection
-        if selection.ops is not None or selection.exclude_ops is not None:
+        if selection.ops is not None or selection.exclude_ops is not None or selection.backward:
             raise OptionError("level='module' compares modules, not ops; choose them by modules= and exclude_modules=.")
         if self.reference.function is not None or self.reference.device != CPU:
             raise OptionError(
