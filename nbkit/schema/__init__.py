@@ -6,7 +6,7 @@ from nbkit.schema.cost import COSTS, MODULE_COSTS, NODE_COSTS, SAVED, STORAGES
 from nbkit.schema.findings import FINDINGS
 from nbkit.schema.graphs import CORRESPONDENCE, EDGES, GRAPH_TENSORS, METRICS, NODES, OVERLAY, PARTS
 from nbkit.schema.memory import BLOCKS, MEMORY, STACKS
-from nbkit.schema.operators import CAPTURES, CASTS, REPLACED, REPLAYED, STABILITY, TRIALS
+from nbkit.schema.operators import CAPTURES, CASTS, REPLACED, REPLAYED, RUNS, STABILITY, TRIALS
 from nbkit.schema.recording import FAULTS, LINES, MODULES, OPS, SAMPLES, TENSORS, TIMINGS
 from nbkit.schema.table import DTYPES, TABLES, Column, Table, nullable, table
 from nbkit.schema.training import PARAMETERS, STEPS
@@ -14,7 +14,7 @@ from nbkit.schema.training import PARAMETERS, STEPS
 SCHEMA_VERSION = 7  # of the only layout that is read: another set of columns, or keys of meta, is another number
 RECORDING = (
     OPS, TENSORS, MODULES, LINES, MEMORY, STACKS, BLOCKS, TIMINGS, SAMPLES, DIFFS, FINDINGS, PARAMETERS, STEPS,
-    ALIGNMENT, RESULTS, REPLACED, CASTS, CAPTURES, REPLAYED, TRIALS, STABILITY,
+    ALIGNMENT, RESULTS, REPLACED, CASTS, CAPTURES, REPLAYED, RUNS, TRIALS, STABILITY,
     COSTS, SAVED, STORAGES, MODULE_COSTS,
 )  # fmt: skip
 GRAPHS = (NODES, EDGES, GRAPH_TENSORS, PARTS, METRICS, CORRESPONDENCE, OVERLAY)
@@ -49,6 +49,7 @@ __all__ = [
     "REPLACED",
     "REPLAYED",
     "RESULTS",
+    "RUNS",
     "SAMPLES",
     "SAVED",
     "SCHEMA_VERSION",

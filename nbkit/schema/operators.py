@@ -71,6 +71,14 @@ REPLAYED = table(
     ("flops_per_s", "float64", "floating-point operations per second, by the median; null if they are not known"),
     ("bytes_per_s", "float64", "moved_bytes per second, by the median"),
 )
+RUNS = table(
+    "runs",
+    "run of a call that was replayed, in their order",
+    ("op_id", "int64", "the call, as in ops"),
+    ("run", "int64", "number of the run of this call, from 0; the first one also loads and allocates"),
+    ("is_warmup", "bool", "whether timings leaves it out"),
+    ("time_us", "float64", "from call to return, on a device until it is done"),
+)
 
 TRIALS = table(
     "trials",

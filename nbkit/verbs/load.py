@@ -13,6 +13,7 @@ import pandas as pd
 
 from nbkit import units
 from nbkit.analysis.structure.recognise import recognise
+from nbkit.analysis.time.op_times import op_times
 from nbkit.errors import OptionError, TraceError, nearest
 from nbkit.readers.registry import KINDS, read
 from nbkit.schema import TEXT
@@ -79,6 +80,7 @@ def _chrome_traces(folder: Path) -> list[Path]:
 
 
 CELL_WIDTH = 60
+OP_TIMES = "op_times"  # no frame of a trace, but made of its own
 
 
 def _rows_of(frame: pd.DataFrame, sort: str | None, columns: list[str] | None) -> pd.DataFrame:
@@ -106,8 +108,11 @@ def _text(value: object) -> str:
     return f"{value:.6g}" if isinstance(value, float) else shown(str(value), CELL_WIDTH)
 
 
+FRAME = "show rows of this frame instead: ops, tensors, modules, ...; op_times has forward and backward time of each op"
+
+
 def _add_options(holder: OptionHolder) -> None:
-    holder.add_argument("--frame", metavar="NAME", help="show rows of this frame instead: ops, tensors, modules, ...")
+    holder.add_argument("--frame", metavar="NAME", help=FRAME)
     holder.add_argument("--sort", metavar="COLUMN", help="numbers largest first, texts by the alphabet")
     holder.add_argument("--columns", type=_names, metavar="A,B", help="only these columns")
     holder.add_argument("--head", type=whole_number(1), metavar="N", help="N rows (default: 20; with --csv all)")
@@ -142,7 +147,8 @@ def _run(options: Namespace, progress: Callable[[str], None]) -> Outcome:
 
 def _rows_text(trace: Trace, options: Namespace) -> str | None:
     """Returns the rows that the options ask for; null where they went to a file."""
-    rows = _rows_of(frame_of(trace, options.frame), options.sort, options.columns)
+    frame = op_times(trace) if options.frame == OP_TIMES else frame_of(trace, options.frame)
+    rows = _rows_of(frame, options.sort, options.columns)
     if options.csv is None:
         head = options.head or 20
         more = f"\n{units.counted(len(rows) - head, 'more row')}; --head N shows N" if len(rows) > head else ""
@@ -171,6 +177,8 @@ framework or an ONNX model, and show it.
     {PROGRAM} load trace --frame ops --columns op,module,shape
     {PROGRAM} load trace --frame tensors --csv tensors.csv
         writes the rows for a spreadsheet; --csv - writes to stdout
+    {PROGRAM} load trace --frame op_times --csv times.csv
+        writes forward and backward time, inputs and outputs of each op
     {PROGRAM} load trace.json.gz --save trace
         turns a Chrome trace into a folder of Parquet files
     {PROGRAM} load snapshot.pickle

@@ -91,3 +91,10 @@ def test_bad_use_is_one_sentence(nbkit, capsys, words, sentence):
     out, err = capsys.readouterr()
     assert err.startswith("python -m nbkit load: ") and sentence in err
     assert (out, err.count("\n")) == ("", 1)
+
+
+def test_forward_and_backward_times_are_rows_too(nbkit, folder, capsys):
+    assert nbkit("load", "t", "--frame", "op_times", "--sort", "backward_us", "--csv", "-") == 0
+    expected = package.op_times(package.load(folder / "t")).sort_values("backward_us", ascending=False, kind="stable")
+    assert capsys.readouterr().out == expected.to_csv(index=False, lineterminator="\n")
+    assert len(expected) > 1

@@ -4,7 +4,7 @@ from argparse import Namespace
 from collections.abc import Callable
 from dataclasses import replace
 
-from nbkit.schema import REPLAYED, TIMINGS
+from nbkit.schema import REPLAYED, RUNS, TIMINGS
 from nbkit.trace.trace import Trace
 from nbkit.verbs.opdiff import OPDIFF
 from nbkit.verbs.options.generated import Option, OptionHolder, add_options, option_names
@@ -13,7 +13,7 @@ from nbkit.verbs.verb import FINDINGS, FINE, PROGRAM, Command, LineMagic, Outcom
 from nbkit.views.sections.diff import diff_sections, verdict_sections
 from nbkit.views.sections.section import Section, columns
 
-SPEED = columns("op, median: time, IQR: time, repeats: count, GFLOP/s: number, GB/s: number")
+SPEED = columns("op, first run: time, median: time, IQR: time, repeats: count, GFLOP/s: number, GB/s: number")
 IN_CODE = ("parameters",)
 SPECIAL = {
     "folder": Option(metavar="FOLDER", help="what opcapture wrote", read=absolute_path),
@@ -22,6 +22,7 @@ SPECIAL = {
     ),
     "ops": Option(help="run only ops that fit"),
     "calls": Option(metavar="N", help="which calls of each op, from 0: 0, 0,2, 2:5 (default: all)", read=str),
+    "phases": Option(metavar="PHASE", help="run only these: forward, backward, optimizer, other (default: all)"),
     "device": Option(help="where to run, such as cpu or cuda:0 (default: where each call was captured)"),
     "libraries": Option(metavar="NAME", help="namespaces whose ops may be called beside those of torch"),
 }
@@ -48,11 +49,12 @@ def _speed(trace: Trace, count: int) -> list[Section]:
     slowest = timings.merge(replayed, on="op_id").nlargest(count, "median_us")
     if not len(slowest):
         return []
+    runs = RUNS.check(trace.frames.get("runs", RUNS.frame()))
+    first = runs[runs["run"] == 0].set_index("op_id")["time_us"]
     rates = slowest[["flops_per_s", "bytes_per_s"]] / 1e9
     known = rates.astype(object).where(rates.notna(), None)
-    rows = zip(
-        slowest["op"], slowest["median_us"], slowest["iqr_us"], slowest["repeats"], *known.to_numpy().T, strict=True
-    )
+    told = [slowest[name] for name in ("median_us", "iqr_us", "repeats")]
+    rows = zip(slowest["op"], map(first.get, slowest["op_id"]), *told, *known.to_numpy().T, strict=True)
     return [Section("Slowest calls", SPEED, list(rows))]
 
 
@@ -91,10 +93,11 @@ def _add_command_options(holder: OptionHolder) -> None:
 
 def _run_command(options: Namespace, progress: Callable[[str], None]) -> Outcome:
     trace = _replay(options)
+    text = trace.summary()
     if options.save is not None:
-        trace.save(options.save)
+        text += f"\n\nsaved to {trace.save(options.save)}"
     is_wrong = trace.meta["mismatches"] or trace.meta["unusable_calls"]
-    return Outcome(trace.summary() if options.save is None else None, FINDINGS if is_wrong else FINE, [trace])
+    return Outcome(text, FINDINGS if is_wrong else FINE, [trace])
 
 
 COMMAND = Command(

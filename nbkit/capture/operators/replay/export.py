@@ -5,7 +5,7 @@ cnt: 2, ((T([64, 32], f32), T([32, 16], f32, stride=(1, 32))), {})
 """
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -21,11 +21,11 @@ SHORT = {
 }  # fmt: skip
 
 
-def export_calls(folder: CallFolder, wanted: Callable[[Record], bool], path: Path) -> None:
+def export_calls(folder: CallFolder, why_not: Callable[[Record, Mapping[str, Any]], str | None], path: Path) -> None:
     """Writes the calls that are wanted, by op in the order of their first calls. Raises TraceError."""
     by_op: dict[str, Counter[str]] = {}
-    for _, record in folder:
-        if isinstance(record, TraceError) or not wanted(record):
+    for number, record in folder:
+        if isinstance(record, TraceError) or why_not(record, folder.place(number)) is not None:
             continue
         try:
             args = _sequence([_text(value, record) for value in record["args"]])

@@ -19,7 +19,7 @@ from nbkit.capture.operators.replay.run import Ran
 from nbkit.capture.raw.arguments import A_TENSOR, describe
 from nbkit.capture.scope.filters import EVERY_PHASE
 from nbkit.ops.flops import call_flops, formulas, packet_name
-from nbkit.schema import DIFFS, OPS, REPLAYED, TIMINGS
+from nbkit.schema import DIFFS, OPS, REPLAYED, RUNS, TIMINGS
 
 PLACES = ("module", "phase", "source")
 
@@ -38,7 +38,13 @@ class Replayed:
     arguments: str | None
     flops: int | None
     moved_bytes: int
-    times_us: list[float]
+    runs_us: list[float]
+    warmup: int
+
+    @property
+    def times_us(self) -> list[float]:
+        """Returns the times of the runs that count."""
+        return self.runs_us[self.warmup :]
 
     @classmethod
     def of(cls, ran: Ran, record: int, place: dict[str, Any], is_same: bool) -> "Replayed":
@@ -56,7 +62,8 @@ class Replayed:
             _arguments(ran),
             None if formula is None else call_flops(formula, shapes, values),
             0 if needs_no_values(ran.traits) else _moved_bytes(built),
-            ran.times_us,
+            ran.runs_us,
+            ran.warmup,
         )
 
 
@@ -84,7 +91,13 @@ def replay_frames(calls: list[Replayed], rows: list[Row], repeats: int) -> dict[
         }
     )
     diffs = diffs_frame(rows, np.arange(len(ids)), ops, EVERY_PHASE) if rows else DIFFS.frame()
-    return {"ops": ops, "timings": _timings(calls), "diffs": diffs, "replayed": _replayed(calls, ops, medians)}
+    return {
+        "ops": ops,
+        "timings": _timings(calls),
+        "runs": _runs(calls),
+        "diffs": diffs,
+        "replayed": _replayed(calls, ops, medians),
+    }
 
 
 def _timings(calls: list[Replayed]) -> pd.DataFrame:
@@ -96,6 +109,19 @@ def _timings(calls: list[Replayed]) -> pd.DataFrame:
             "median_us": [float(np.median(times)) for _, times in timed],
             "iqr_us": [float(np.subtract(*np.percentile(times, [75, 25]))) for _, times in timed],
             "min_us": [float(times.min()) for _, times in timed],
+        }
+    )
+
+
+def _runs(calls: list[Replayed]) -> pd.DataFrame:
+    counts = np.array([len(call.runs_us) for call in calls], dtype=np.int64)
+    run = np.concatenate([np.arange(0), *map(np.arange, counts)])
+    return RUNS.frame(
+        {
+            "op_id": np.repeat(np.arange(len(calls)), counts),
+            "run": run,
+            "is_warmup": run < np.repeat(np.array([call.warmup for call in calls], dtype=np.int64), counts),
+            "time_us": np.array([time for call in calls for time in call.runs_us], dtype=np.float64),
         }
     )
 

@@ -20,7 +20,7 @@ from nbkit.capture.operators.replay.verdicts import BITS, CAPTURED, Verdicts, un
 from nbkit.capture.raw.vector_math import settle_vector_math
 from nbkit.capture.replay.isolated import isolated
 from nbkit.capture.replay.reference import Function
-from nbkit.capture.scope.filters import CallNumbers, checked_calls
+from nbkit.capture.scope.filters import EVERY_PHASE, CallNumbers, checked_calls, checked_phases
 from nbkit.errors import OptionError, TraceError, first_line
 from nbkit.findings.differences import difference_findings, replay_findings
 from nbkit.findings.finding import with_findings
@@ -37,6 +37,8 @@ LIBRARIES = ("aten", "prims", "mkldnn", "mkl", "torchvision", "torchaudio")
 REFUSED = frozenset({"aten.from_file"})
 NAME = re.compile(r"([A-Za-z_]\w*)\.([A-Za-z_]\w*)\.([A-Za-z_]\w*)", re.ASCII)
 MOST_RUNS = 10**6
+FILTERED = "calls that the filters leave out"
+NO_PHASE = "calls whose phase the folder does not tell, as the capture did not come to its end"
 
 
 def opreplay(  # noqa: PLR0913  options of a verb, by keyword
@@ -46,6 +48,7 @@ def opreplay(  # noqa: PLR0913  options of a verb, by keyword
     ops: Patterns = None,
     exclude_ops: Patterns = None,
     calls: CallNumbers = None,
+    phases: Patterns = None,
     device: str | torch.device | None = None,
     repeats: int = 1,
     warmup: int = 0,
@@ -56,7 +59,7 @@ def opreplay(  # noqa: PLR0913  options of a verb, by keyword
     export: Path | None = None,
     name: str | None = None,
 ) -> Trace:
-    """Runs captured calls again and compares what they do; gives a Trace with `ops`, `timings`, `diffs` and `replayed`.
+    """Runs captured calls again and compares what they do; gives a Trace with `diffs`, `replayed`, `timings`, `runs`.
 
     Each call runs alone, from the inputs in the folder that `nbkit.opcapture` wrote, with the generator state, threads
     and gradient mode it had; below autograd, where it was captured. Each of its results has a row in `diffs`. A call
@@ -75,9 +78,10 @@ def opreplay(  # noqa: PLR0913  options of a verb, by keyword
         ops: run only ops that fit, as in optrace.
         exclude_ops: leave out ops that fit.
         calls: which calls of each op, counted from 0 in the captured step: "0", "0,2", "2:5", "10:"; all if None.
+        phases: run only calls of these: forward, backward, optimizer, other; all if None.
         device: where to run; where each call was captured if None.
-        repeats: how often each call runs, for its time.
-        warmup: how often it runs before that, untimed.
+        repeats: how often each call runs, for its time; `runs` has the time of each run.
+        warmup: how often it runs before that; these runs are left out of `timings`.
         tolerances: {op pattern | dtype | (op pattern, dtype) | "default": (atol, rtol)}, which decide instead of the
             noise ratio, as in opdiff; not with "bits".
         threshold: noise ratio above which a difference is an error; not with "bits".
@@ -92,7 +96,7 @@ def opreplay(  # noqa: PLR0913  options of a verb, by keyword
     """
     for option, value, least in (("repeats", repeats, 1), ("warmup", warmup, 0)):
         checked_count(option, value, least, MOST_RUNS)
-    wanted = Wanted(ops, exclude_ops, calls)
+    wanted = Wanted(ops, exclude_ops, calls, phases)
     allowed = checked_libraries(split_patterns(libraries))
     captured = CallFolder(_path(folder), parameter_reader(parameters))
     runner = CallRunner(captured.content, _state(captured), _device(device), warmup, repeats)
@@ -100,7 +104,7 @@ def opreplay(  # noqa: PLR0913  options of a verb, by keyword
     settle_vector_math()
     replay = Replay(captured, wanted, allowed, runner, verdicts)
     if export is not None:
-        export_calls(captured, wanted, export)
+        export_calls(captured, wanted.why_not, export)
     with Progress(replay.progress, done=replay.done):
         replay.run()
     return replay.trace(name, str(against) if isinstance(against, str) else getattr(against, "__name__", repr(against)))
@@ -109,21 +113,27 @@ def opreplay(  # noqa: PLR0913  options of a verb, by keyword
 class Wanted:
     """Says which calls the filters mean. Raises PatternError, OptionError."""
 
-    def __init__(self, ops: Patterns, exclude_ops: Patterns, calls: CallNumbers) -> None:
+    def __init__(self, ops: Patterns, exclude_ops: Patterns, calls: CallNumbers, phases: Patterns) -> None:
         self.include = op_matcher(ops) if split_patterns(ops) else None
         self.exclude = op_matcher(exclude_ops) if split_patterns(exclude_ops) else None
-        self.calls = checked_calls(calls)
+        self.calls, self.phases = checked_calls(calls), checked_phases(phases)
 
-    def __call__(self, record: Record) -> bool:
-        """Returns whether a call is meant; one without a proper name or number is left for its reason to be told."""
+    def why_not(self, record: Record, place: Mapping[str, Any]) -> str | None:
+        """Returns why a call is not meant, null if it is; one without a proper name or number is left for its reason
+        to be told.
+        """
         name, number = record.get("op"), record.get("number")
         if not isinstance(name, str) or not isinstance(number, int):
-            return True
-        if self.exclude is not None and self.exclude(name):
-            return False
-        if self.include is not None and not self.include(name):
-            return False
-        return self.calls is None or self.calls(number)
+            return None
+        if not self._is_named(name) or not (self.calls is None or self.calls(number)):
+            return FILTERED
+        if self.phases == EVERY_PHASE or (phase := place.get("phase")) in self.phases:
+            return None
+        return FILTERED if phase in EVERY_PHASE else NO_PHASE
+
+    def _is_named(self, name: str) -> bool:
+        is_excluded = self.exclude is not None and self.exclude(name)
+        return not is_excluded and (self.include is None or self.include(name))
 
 
 class Replay:
@@ -151,8 +161,8 @@ class Replay:
         for number, record in self.folder:
             if isinstance(record, TraceError):
                 self._skip(record)
-            elif not self.wanted(record):
-                self.skipped["not run again: calls that the filters leave out"] += 1
+            elif (reason := self.wanted.why_not(record, self.folder.place(number))) is not None:
+                self.skipped[f"not run again: {reason}"] += 1
             else:
                 self._run_one(number, record)
         with isolated():

@@ -23,14 +23,18 @@ from nbkit.trace.calls.layout import Record
 
 @dataclass
 class Ran:
-    """Holds a call that has run again: what it was made of, what came of it, and the time of each repeat in us."""
+    """Holds a call that has run again: what it was made of, what came of it, and the time of each run in us.
+
+    The first `warmup` of these are not to count.
+    """
 
     built: BuiltCall
     traits: OpTraits
     out: Any
     raised: Exception | None
     device: torch.device
-    times_us: list[float]
+    runs_us: list[float]
+    warmup: int
 
 
 class Result(NamedTuple):
@@ -84,7 +88,7 @@ class CallRunner:
                 if raised is not None:
                     break
                 times.append(elapsed)
-        return Ran(built, traits, first, raised, device, times[self.warmup :])
+        return Ran(built, traits, first, raised, device, times, self.warmup)
 
 
 def _timed(op: OpOverload, call: BuiltCall, device: torch.device) -> tuple[Any, Exception | None, float]:

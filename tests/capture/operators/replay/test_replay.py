@@ -10,7 +10,7 @@ import torch
 import nbkit
 from nbkit.capture.calls.state import as_recorded
 from nbkit.capture.replay.devices import device_of
-from nbkit.schema import DIFFS, OPS, REPLAYED, TIMINGS
+from nbkit.schema import DIFFS, OPS, REPLAYED, RUNS, TIMINGS
 from nbkit.trace.calls.reading import CallFolder
 from tests.capture.operators.folders import captured, first_of, problems, records, rewritten
 from tests.processes import PYTHON
@@ -44,6 +44,49 @@ def test_the_frames_tell_ops_times_and_differences(tmp_path):
     assert row["moved_bytes"] == 4 * (16 + 8 * 6 + 6 * 16 + 8 * 16)
     assert (row["module"], row["phase"], row["call"]) == ("0", "forward", 0)
     assert trace.ops["input_shapes"][row["op_id"]] == "[[16], [8, 6], [6, 16]]"
+
+
+def test_the_time_of_each_run_is_kept(tmp_path):
+    captured(tmp_path / "calls")
+    trace = nbkit.opreplay(tmp_path / "calls", repeats=3, warmup=2, ops="addmm")
+    assert RUNS.check(trace.runs)["run"].tolist() == [0, 1, 2, 3, 4] * len(trace.ops)
+    assert trace.runs["is_warmup"].tolist() == [True, True, False, False, False] * len(trace.ops)
+    counted = trace.runs[~trace.runs["is_warmup"]].groupby("op_id")["time_us"]
+    assert counted.median().tolist() == trace.timings["median_us"].tolist()
+    assert counted.min().tolist() == trace.timings["min_us"].tolist()
+    assert "first run" in trace.summary()
+
+
+@pytest.mark.parametrize("phases", ["forward", "backward,optimizer"])
+def test_only_the_calls_of_phases_run(tmp_path, phases):
+    expected = captured(tmp_path / "calls").captures.query("phase in @phases.split(',')")["record"].tolist()
+    trace = nbkit.opreplay(tmp_path / "calls", phases=phases, export=tmp_path / "calls.txt")
+    assert trace.replayed["record"].tolist() == expected != []
+    assert set(trace.replayed["phase"]) == set(phases.split(","))
+    left_out = trace.meta["captured_calls"] - len(expected)
+    assert trace.meta["skipped"] == {"not run again: calls that the filters leave out": left_out}
+    counts = [int(line.split()[1].rstrip(",")) for line in (tmp_path / "calls.txt").open() if line.startswith("cnt")]
+    assert sum(counts) == len(expected)
+
+
+def test_a_phase_that_the_folder_does_not_tell_is_no_phase(tmp_path):
+    captured(tmp_path / "calls")
+    (tmp_path / "calls" / "places.json").unlink()  # as after a crash
+    trace = nbkit.opreplay(tmp_path / "calls", phases="forward")
+    (reason,) = trace.meta["skipped"]
+    assert reason == "not run again: calls whose phase the folder does not tell, as the capture did not come to its end"
+    assert nbkit.opreplay(tmp_path / "calls").meta["replayed_calls"] == trace.meta["captured_calls"]
+
+
+def test_the_command_says_what_it_found_and_where_it_saved(tmp_path):
+    captured(tmp_path / "calls")
+    words = ("replay", str(tmp_path / "calls"), "--phases", "forward", "--save", str(tmp_path / "trace"))
+    done = in_fresh_process(*words)
+    assert done.returncode == 0 and done.stdout.rstrip().endswith(f"saved to {tmp_path / 'trace'}")
+    assert done.stdout.startswith("Nothing wrong found.")
+    assert set(nbkit.load(tmp_path / "trace").replayed["phase"]) == {"forward"}
+    wrong = in_fresh_process("replay", str(tmp_path / "calls"), "--phases", "foward")
+    assert wrong.returncode == 2 and "phases='foward' is not known; did you mean 'forward' or" in wrong.stderr
 
 
 def test_shapes_of_a_list_of_tensors_are_a_list(tmp_path):
