@@ -78,7 +78,7 @@ def measured(name: str, is_first: bool) -> Result:
         folder = Path(place) / "calls"
         reported, unique = calls(made(name)), unique_bytes(made(name))
         step = made(name)
-        with nbkit.opcapture(folder) as trace:
+        with nbkit.opcapture(folder, replace=True) as trace:
             step()
         size = sum(file.stat().st_size for file in folder.iterdir())
         result = {"name": name, "unique": unique, "folder": size, "size": size / unique}
@@ -169,7 +169,7 @@ def first_time(name: str, kind: str, folder: Path) -> float:
 
 def timed(kind: str, step: Step, folder: Path) -> float:
     recorders: dict[str, Callable[[], AbstractContextManager[Any]]] = {
-        "trace": nbkit.optrace, "capture": lambda: nbkit.opcapture(folder)
+        "trace": nbkit.optrace, "capture": lambda: nbkit.opcapture(folder, replace=True)
     }  # fmt: skip
     started = perf_counter()
     with recorders.get(kind, nullcontext)():

@@ -33,12 +33,13 @@ class opcapture(Recorder):  # noqa: N801  a context manager is named like the fu
     counted in `meta["skipped"]` with the reason.
 
     Args:
-        folder: where to save; captured calls that are there are replaced.
+        folder: where to save; a folder of captured calls that has this name is renamed: NAME-1, NAME-2, ...
         **filters: those of CallFilters.
         only: a trace of the same step by opdiff or opcheck, or the folder of one: save only the calls that it found
             something wrong with.
         parameters: a model, or its state_dict, whose parameters the folder names in place of their values, until an op
             writes to them; give them to opreplay, too.
+        replace: delete captured calls that are in the folder; else they keep that other name, and a note says so.
         max_bytes: how many bytes of values and records to save, beside what names them; from the first call that does
             not fit on, no more are saved.
         name: what the trace is called where it is shown.
@@ -55,6 +56,7 @@ class opcapture(Recorder):  # noqa: N801  a context manager is named like the fu
         *,
         only: str | Path | Trace | None = None,
         parameters: Parameters | None = None,
+        replace: bool = False,
         max_bytes: int = MAX_BYTES,
         name: str | None = None,
         **filters: Unpack[CallFilters],
@@ -65,7 +67,10 @@ class opcapture(Recorder):  # noqa: N801  a context manager is named like the fu
             )
         if not is_number(max_bytes) or not 0 < max_bytes < inf:
             raise OptionError(f"max_bytes must be a size, got {max_bytes!r}; give a number of bytes above 0.")
+        if replace not in (True, False):
+            raise OptionError(f"replace must be True or False, got {replace!r}.")
         capturing = Capturing(Path(folder), filters)
+        capturing.replaces = bool(replace)
         if only is not None:
             flagged = Trace.load(only) if isinstance(only, str | Path) else only
             capturing.only, capturing.intercepts = flagged_calls(flagged), ran_under_a_mode(flagged)

@@ -33,7 +33,7 @@ from nbkit.schema import CAPTURES
 from nbkit.trace.atomic_write import why_not
 from nbkit.trace.calls.file_writer import PythonFileWriter
 from nbkit.trace.calls.layout import PLACE_COLUMNS, Record
-from nbkit.trace.calls.writing import CallWriter, FullError, places_text
+from nbkit.trace.calls.writing import CallWriter, FullError, places_text, set_aside
 from nbkit.trace.trace import Trace
 
 MAX_BYTES = 4 * 2**30
@@ -100,6 +100,7 @@ class Capturing(Interceptor):
 
     only: frozenset[tuple[str, int]] | None = None
     max_bytes = MAX_BYTES
+    replaces = False  # an older capture in the folder, which is else set aside
     parameters: Parameters | None = None
     intercepts = False  # under a dispatch mode, though torch's observer could tell of the calls
     observed: ObservedCalls | None = None
@@ -119,6 +120,7 @@ class Capturing(Interceptor):
         }
         library: Any = recording.native if self.is_observing(recording) else None
         start = PythonFileWriter if library is None else library.FileWriter
+        self.aside = None if self.replaces else set_aside(self.folder)
         self.writer = CallWriter(self.folder, head, self.max_bytes, start)
         self.contents = self._contents(library)
         self.taker = CallTaker(self.contents, state)
@@ -262,7 +264,7 @@ class Capturing(Interceptor):
         ids = op_ids if self.observed is not None else self.mode.rows.op_ids(op_ids)
         frame = self.rows.frame(self.recording.op_places, ids)
         places = places_text(frame)
-        notes = self._finish()  # after what can be done while threads write
+        notes = [*self._told_aside(), *self._finish()]  # after what can be done while threads write
         super().frames(trace, ops, op_ids)
         if len(self.rows) < len(frame):
             frame = frame.iloc[: len(self.rows)]
@@ -278,6 +280,11 @@ class Capturing(Interceptor):
             "notes": notes,
         }
         return {"captures": frame}, meta
+
+    def _told_aside(self) -> list[str]:
+        if self.aside is None:
+            return []
+        return [f"The calls that were in {self.folder.name} are in {self.aside.name} now; replace=True deletes them."]
 
     def _flush(self, flush: Callable[[], None]) -> None:
         try:

@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 from time import monotonic
 from typing import Any
@@ -207,14 +208,36 @@ def places_text(rows: pd.DataFrame) -> str:
     return encode(known.where(known.notna(), None).to_dict("list"))
 
 
+def set_aside(folder: Path) -> Path | None:
+    """Renames a folder with captured calls to NAME-1, NAME-2, ..., the first that is free, and makes it anew.
+
+    Returns the new name; null where no captured calls were there, and nothing is changed. Raises TraceError.
+    """
+    try:
+        if not (folder / HEAD).is_file():
+            return None
+        _check_unused(folder)
+        path = folder.resolve()  # a link stays one
+        aside = next(name for number in count(1) if not (name := path.with_name(f"{path.name}-{number}")).exists())
+        path.rename(aside)
+        path.mkdir()
+    except (OSError, ValueError) as error:
+        raise TraceError(f"Cannot set aside the captured calls in {folder}: {why_not(folder, error)}") from error
+    return aside
+
+
+def _check_unused(folder: Path) -> None:
+    if any(folder.samefile(writer.folder) for writer in _writers if writer.folder.exists()):
+        raise TraceError(f"Another opcapture is writing {folder}; choose another name.")
+
+
 def _cleared(folder: Path) -> None:
     """Makes the folder, or empties it of an older capture. Raises TraceError."""
     try:
         with suppress(FileExistsError):
             folder.mkdir(parents=True)
             return
-        if any(folder.samefile(writer.folder) for writer in _writers if writer.folder.exists()):
-            raise TraceError(f"Another opcapture is writing {folder}; choose another name.")
+        _check_unused(folder)
         if folder.is_dir() and any(folder.iterdir()) and not (folder / HEAD).is_file():
             raise TraceError(f"{folder} is not empty and holds no captured calls; choose another name.")
         for file in folder.iterdir():

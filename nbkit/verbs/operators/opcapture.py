@@ -30,12 +30,16 @@ OPCAPTURE = Verb(
         notes=f"%opreplay FOLDER, or `{PROGRAM} replay FOLDER`, runs the calls again.\n\n{ABOUT_PATTERNS}",
         special={
             "folder": Option(
-                ("--folder",), "FOLDER", "where to save; captured calls there are replaced", absolute_path
+                ("--folder",),
+                "FOLDER",
+                "where to save; an older capture there becomes FOLDER-1, ...",
+                absolute_path,
             ),
             "only": Option(
                 metavar="TRACE",
                 help="save only calls that this trace of opdiff or opcheck, or its folder, flags",
             ),
+            "replace": Option(help="delete captured calls that are in the folder"),
             "max_bytes": Option(help="save N bytes at most (default: 4 GiB)"),
         },
         only_in_code=("parameters",),
