@@ -81,6 +81,8 @@ UNFILLED = frozenset(
     "empty empty_like empty_strided empty_permuted empty_quantized new_empty new_empty_strided resize "
     "_resize_output _resize_output_ _empty_affine_quantized _empty_per_channel_affine_quantized".split()
 )
+# They read values and return a number or a bool in place of a tensor: x.item(), int(x), if x:, torch.equal.
+NUMBERS = frozenset(("_local_scalar_dense", "equal"))
 # Numbers that are written down, whatever tensor says their shape.
 CONSTANTS = frozenset(
     "ones ones_like new_ones zeros zeros_like new_zeros full full_like new_full scalar_tensor "

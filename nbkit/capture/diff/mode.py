@@ -15,12 +15,18 @@ from nbkit.capture.diff.result_dtypes import ResultDtypes
 from nbkit.capture.raw.recording import Recording
 from nbkit.capture.raw.tensor_registry import PLAIN
 from nbkit.capture.replay.below_mode import CallMode, has_no_values
-from nbkit.capture.replay.copies import all_tensors, tensors_in
+from nbkit.capture.replay.copies import all_tensors, mapped_call, tensors_in
 from nbkit.capture.replay.op_traits import OpTraits, draws, written_tensors
 from nbkit.capture.replay.overlap import overlap
 from nbkit.capture.replay.reference import Call, NoKernelError, Reference, Results
 from nbkit.capture.scope.call_scope import CallScope
 from nbkit.capture.scope.module_scope import ModuleScope
+from nbkit.ops.families import NUMBERS
+
+
+def leaves_out(traits: OpTraits) -> str | None:
+    """Returns why no call of an op is compared; numbers are, though they are no tensors."""
+    return None if traits.packet in NUMBERS else traits.leave_out
 
 
 class DiffMode(CallMode):
@@ -31,7 +37,7 @@ class DiffMode(CallMode):
     ) -> None:
         super().__init__(recording)
         self.reference, self.judge, self.scope = reference, judge, scope
-        self.call_scope = CallScope(recording, modules, scope.selection, scope.phases)
+        self.call_scope = CallScope(recording, modules, scope.selection, scope.phases, leaves_out=leaves_out)
         self.result_dtypes, self.random_ops = ResultDtypes(), DrawHistory(self.skipped)
         self.calls: Counter[int] = Counter()
         self.compared = 0
@@ -45,7 +51,21 @@ class DiffMode(CallMode):
         if reason is not None:
             self.skipped[reason] += 1
             return self.run(traits, args, kwargs)
-        return self._compared(traits, args, kwargs)
+        return (self._number if traits.packet in NUMBERS else self._compared)(traits, args, kwargs)
+
+    def _number(self, traits: OpTraits, args: Any, kwargs: Any) -> Any:
+        """Runs an op that returns a number or a bool, which must be that of the same tensors on the CPU."""
+        out = self.run(traits, args, kwargs)
+        if not self._has_no_values(all_tensors(args, kwargs)):
+            self.isolated(lambda: self._compare_number(traits, args, kwargs, out), self._trouble(traits, "failed"))
+        return out
+
+    def _compare_number(self, traits: OpTraits, args: Any, kwargs: Any, out: Any) -> None:
+        copies = mapped_call(args, kwargs, lambda value: value.to("cpu") if isinstance(value, Tensor) else value, {})
+        expected = traits.func(*copies[0], **copies[1])
+        is_same = out == expected or (out != out and expected != expected)  # NaN equals itself here
+        self._row(traits, "ok" if is_same else "mismatch", None if is_same else f"{out!r}, expected {expected!r}")
+        self.compared += 1
 
     def _not_sampled(self, traits: OpTraits) -> str | None:
         number, every = self.calls[id(traits.func)], self.scope.every
@@ -67,7 +87,7 @@ class DiffMode(CallMode):
 
         return tell
 
-    def _row(self, traits: OpTraits, status: str, message: str, actual: Tensor | None = None) -> None:
+    def _row(self, traits: OpTraits, status: str, message: str | None, actual: Tensor | None = None) -> None:
         self.judge.add_row(self.call, traits, "output", 0, actual, status=status, message=message)
 
     def _prepare(self, traits: OpTraits, args: Any, kwargs: Any, tensors: list[Tensor]) -> Call | None:
