@@ -79,17 +79,18 @@ class Selection:
         `forward` is the row of the forward op whose gradient it computes, -1 without one.
         """
         include, exclude = self.op_matchers()
-        wanted = np.ones(len(name_code), dtype=bool)
+        wanted, allowed = np.ones(len(name_code), dtype=bool), np.ones(len(name_code), dtype=bool)
         if include is not None:
             wanted &= _with_parents(np.array([include(name) for name in names], dtype=bool)[name_code], parent)
         if exclude is not None:
-            wanted &= ~_with_parents(np.array([exclude(name) for name in names], dtype=bool)[name_code], parent)
+            allowed = ~_with_parents(np.array([exclude(name) for name in names], dtype=bool)[name_code], parent)
+            wanted &= allowed
         matches_module = self.module_matcher()
         if matches_module is not None:
             # One more entry answers for rows outside any module (number -1).
             wanted &= np.array([*map(matches_module, paths), self.modules is None], dtype=bool)[module]
         if self.backward:
-            wanted |= wanted[followed(np.where(forward < 0, np.arange(len(forward)), forward))]
+            wanted |= allowed & wanted[followed(np.where(forward < 0, np.arange(len(forward)), forward))]
         return wanted
 
 

@@ -52,13 +52,13 @@ class CallScope:
         in_module = self.modules.is_wanted()
         number = self.numbers[traits.name]
         self.numbers[traits.name] += 1
-        reason = self._filtered(traits, tensors, in_module, number)
-        if self.meant is not None:
-            node = current_node()
-            # What is run again for the backward pass, such as a checkpointed module, is forward work of its own.
-            if node is not None and not self._is_rerun() and self.meant.of(node):
-                reason = None
-            self.meant.add(reason is None)
+        if self.meant is None:
+            return self.leaves_out(traits) or self._filtered(traits, tensors, in_module, number)
+        node, reason = current_node(), self._filtered(traits, tensors, in_module, number)
+        # What is run again for the backward pass, such as a checkpointed module, is forward work of its own.
+        if node is not None and not self._is_rerun() and self.meant.of(node) and not self._is_excluded(traits.name):
+            reason = None
+        self.meant.add(reason is None)
         return self.leaves_out(traits) or reason
 
     def _filtered(self, traits: OpTraits, tensors: Sequence[Tensor] | None, in_module: bool, number: int) -> str | None:

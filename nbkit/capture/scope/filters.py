@@ -88,8 +88,11 @@ def with_filters(verb: Verb) -> Verb:
             result = function(*args, **options | {name: _read(name, *pair) for name, pair in found.items()})
         except NbkitError as error:
             raise type(error)(f"{error} The environment has {variables}.") from error
+        note = f"The environment chose the calls: {variables}."
         if isinstance(verb, type):
-            args[0].notes = [f"The environment chose the calls: {variables}."]
+            args[0].notes = [note]
+        else:
+            result.meta["notes"] = [note, *result.meta.get("notes", [])]
         return result
 
     checked.__signature__ = accepted  # type: ignore[attr-defined]
@@ -109,7 +112,7 @@ def from_environment(verb: str, names: Iterable[str], options: Mapping[str, Any]
     """
     found = {}
     for name in names:
-        if options.get(name) in (None, False):
+        if (given := options.get(name)) is None or given is False:  # 0 is a call
             for variable in (f"NBKIT_{name}".upper(), f"NBKIT_{verb}_{name}".upper()):
                 if text := os.environ.get(variable):
                     found[name] = variable, text

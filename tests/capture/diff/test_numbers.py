@@ -56,3 +56,11 @@ def test_filters_and_phases_choose_them_too():
         with nbkit.opdiff(**options) as trace:
             torch.ones(1).sin().item()
         assert numbers(trace) == []
+
+
+def test_what_is_larger_than_max_bytes_is_not_compared():
+    x = torch.ones(100)
+    with nbkit.opdiff(max_bytes=100) as trace:
+        torch.equal(x, x)
+    assert numbers(trace) == []
+    assert trace.meta["skipped"]["not compared: ops whose inputs take more than max_bytes=100 on the reference"] == 1

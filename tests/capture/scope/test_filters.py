@@ -123,3 +123,11 @@ def test_a_line_leaves_the_choice_to_the_environment(monkeypatch):
     with magic.recorder.record(magic.parser.parse_line("")) as trace:
         step()
     assert trace.ops["op"].tolist() == ["torch.Tensor.exp", "aten.exp.default"]
+
+
+def test_call_0_of_the_script_holds(monkeypatch):
+    monkeypatch.setenv("NBKIT_CALLS", "1")
+    x = torch.ones(3)
+    with nbkit.opfallback(ops="exp", calls=0) as trace:
+        x.exp(), x.exp()
+    assert trace.replaced["call"].tolist() == [0]

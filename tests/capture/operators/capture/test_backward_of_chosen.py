@@ -98,3 +98,11 @@ def test_a_fallback_takes_both_passes_to_the_cpu():
     with nbkit.opfallback(ops="torch.softmax", backward=True) as trace:
         torch.softmax(x * 2, 1).square().sum().backward()
     assert trace.replaced["op"].tolist() == ["aten._softmax.default", "aten._softmax_backward_data.default"]
+
+
+@pytest.mark.parametrize("verb", [nbkit.optrace, nbkit.opfallback])
+def test_what_is_excluded_stays_out(verb):
+    with verb(ops="torch.Tensor.sort", exclude_ops="aten.zeros,aten.new_zeros", backward=True) as trace:
+        sorting(torch.randn(3, 4))
+    met = packets(trace.ops if verb is nbkit.optrace else trace.replaced)
+    assert met[-1] in ("scatter_", "scatter") and not {"zeros", "new_zeros"} & set(met)
