@@ -59,7 +59,9 @@ def _moved(trace: Trace, of: pd.DataFrame, trained: int, among: int | None) -> s
     if not with_gradient and unread == trained:
         return "their gradients cannot be read"
     if not with_gradient and not has_moved.any():
-        left = f"none had a gradient {'when the optimizer stepped' if steps else 'at the end'}"
+        is_aside = bool(steps) and not (of.loc[is_trained, "in_optimizer"].fillna(1) > 0).any()
+        left = f"none had a gradient {'when the optimizer stepped' if steps and not is_aside else 'at the end'}"
+        left += ", and no optimizer holds them" if is_aside else ""
         return left if has_backward else "no gradient was computed"
     if with_gradient and not has_backward:
         return f"{share} {'has' if with_gradient == 1 else 'have'} a gradient, and no backward pass was recorded"

@@ -104,6 +104,19 @@ def test_a_learning_rate_of_zero_and_gradients_that_are_gone_are_told():
     assert result("opaudit", trace).endswith("1 of them frozen: none had a gradient when the optimizer stepped.")
 
 
+def test_a_model_that_no_optimizer_holds_is_not_said_to_have_missed_its_steps():
+    teacher, model = nn.Linear(3, 3), nn.Linear(3, 3)
+    optimizer, x = torch.optim.SGD(model.parameters(), 0.1), torch.ones(2, 3)
+    with nbkit.opaudit() as trace:
+        with torch.no_grad():
+            wanted = teacher(x)
+        nn.functional.mse_loss(model(x), wanted).backward()
+        optimizer.step()
+    words = result("opaudit", trace) or ""
+    assert "2 parameters of Linear: none had a gradient at the end, and no optimizer holds them" in words
+    assert "when the optimizer stepped" not in words
+
+
 NOT_AUDITED = "Not audited: no module ran in the recording, and parameters outside modules are not looked at."
 
 
