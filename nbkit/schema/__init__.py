@@ -4,20 +4,33 @@ from nbkit.compat.text_dtype import TEXT
 from nbkit.schema.comparisons import ALIGNMENT, DIFFS, RESULTS
 from nbkit.schema.cost import COSTS, MODULE_COSTS, NODE_COSTS, SAVED, STORAGES
 from nbkit.schema.findings import FINDINGS
-from nbkit.schema.graphs import CORRESPONDENCE, EDGES, GRAPH_TENSORS, METRICS, NODES, OVERLAY, PARTS
+from nbkit.schema.graphs import (
+    CORRESPONDENCE,
+    EDGES,
+    GRAPH_TENSORS,
+    MEMORY_PLAN,
+    METRICS,
+    MODULE_TENSORS,
+    NODES,
+    OVERLAY,
+    PARTS,
+    PASSES,
+    SETTINGS,
+)
 from nbkit.schema.memory import BLOCKS, MEMORY, STACKS
 from nbkit.schema.operators import CAPTURES, CASTS, REPLACED, REPLAYED, RUNS, STABILITY, TRIALS
 from nbkit.schema.recording import FAULTS, LINES, MODULES, OPS, SAMPLES, TENSORS, TIMINGS
 from nbkit.schema.table import DTYPES, TABLES, Column, Table, nullable, table
 from nbkit.schema.training import PARAMETERS, STEPS
 
-SCHEMA_VERSION = 7  # of the only layout that is read: another set of columns, or keys of meta, is another number
+SCHEMA_VERSION = 8  # of the only layout that is read: another set of columns, or keys of meta, is another number
 RECORDING = (
     OPS, TENSORS, MODULES, LINES, MEMORY, STACKS, BLOCKS, TIMINGS, SAMPLES, DIFFS, FINDINGS, PARAMETERS, STEPS,
     ALIGNMENT, RESULTS, REPLACED, CASTS, CAPTURES, REPLAYED, RUNS, TRIALS, STABILITY,
     COSTS, SAVED, STORAGES, MODULE_COSTS,
 )  # fmt: skip
-GRAPHS = (NODES, EDGES, GRAPH_TENSORS, PARTS, METRICS, CORRESPONDENCE, OVERLAY)
+RUN = (MODULE_TENSORS, PASSES, MEMORY_PLAN, SETTINGS)  # what a log says of its run
+GRAPHS = (NODES, EDGES, GRAPH_TENSORS, PARTS, METRICS, CORRESPONDENCE, OVERLAY, *RUN)
 TABLES.update({of.name: of for of in (*RECORDING, *GRAPHS)})
 
 __all__ = [
@@ -36,15 +49,18 @@ __all__ = [
     "GRAPH_TENSORS",
     "LINES",
     "MEMORY",
+    "MEMORY_PLAN",
     "METRICS",
     "MODULES",
     "MODULE_COSTS",
+    "MODULE_TENSORS",
     "NODES",
     "NODE_COSTS",
     "OPS",
     "OVERLAY",
     "PARAMETERS",
     "PARTS",
+    "PASSES",
     "RECORDING",
     "REPLACED",
     "REPLAYED",
@@ -53,6 +69,7 @@ __all__ = [
     "SAMPLES",
     "SAVED",
     "SCHEMA_VERSION",
+    "SETTINGS",
     "STABILITY",
     "STACKS",
     "STEPS",

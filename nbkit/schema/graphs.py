@@ -1,4 +1,4 @@
-"""Defines the tables of graphs: nodes, edges, tensors and parts; and the training metrics that a log holds."""
+"""Defines the tables of graphs: nodes, edges, tensors and parts; and what else a log says of its run."""
 
 from nbkit.schema.table import table
 
@@ -38,6 +38,20 @@ NODES = table(
     ("dtype", "str", "dtype of its first result, without prefix; null if unknown"),
     ("shape", "str", "JSON list of the sizes of its first result, null in it for a dynamic one; null if unknown"),
     ("device", "str", "device or placement, as its source says it"),
+    (
+        "sbp",
+        "str",
+        "how its first result is spread over the ranks, as OneFlow writes it: B (broadcast), P (partial sum), S(0) "
+        "(split along axis 0), one after the other for each dimension of the hierarchy; null if unknown",
+    ),
+    ("mesh", "str", "ranks that it is for and the mesh that they form: 'dp 2, mp 1: ranks 1, 3'; null if unknown"),
+    ("ring", "Int64", "group of ranks that it communicates in, by the number its source gives it; else null"),
+    (
+        "peer",
+        "Int64",
+        "of what communicates the rank it sends to or receives from, or the root of a broadcast or reduction, counted "
+        "within its ring; else null",
+    ),
     ("attributes", "str", "JSON object of all else its source says, by the names it uses there"),
     ("source", "str", "line of the user's code that made it: 'path/file.py:12'"),
     ("line", "Int64", "line of the file that was read, from 1; null for live graphs"),
@@ -54,6 +68,7 @@ EDGES = table(
     ("tensor", "str", "name of the tensor"),
     ("dtype", "str", "as in nodes"),
     ("shape", "str", "as in nodes"),
+    ("sbp", "str", "as in nodes, as the reader sees it: it is another one where boxing stands between"),
 )
 GRAPH_TENSORS = table(
     "graph_tensors",
@@ -70,6 +85,7 @@ GRAPH_TENSORS = table(
     ("shape", "str", "as in nodes"),
     ("numel", "Int64", "number of elements; null where a size is unknown"),
     ("size_bytes", "Int64", "bytes of storage; 0 for what is metadata only, null where unknown"),
+    ("sbp", "str", "as in nodes"),
     ("reads", "int64", "edges that read it"),
     ("writes", "int64", "nodes that write it"),
     ("attributes", "str", "as in nodes"),
@@ -112,6 +128,53 @@ METRICS = table(
     ("name", "str", "what it is: loss, lr, throughput ..., with how it was averaged where that is known"),
     ("value", "float64", "its value, in the unit of its name"),
     ("time_us", "float64", "microseconds since the first line of the log with a time; null if unknown"),
+)
+MODULE_TENSORS = table(
+    "module_tensors",
+    "tensor that a module is given, gives or holds, as a log prints it",
+    ("model", "str", "as in modules"),
+    ("module", "str", "path of the module; '' is the graph itself"),
+    ("kind", "str", "input, output, parameter or buffer"),
+    ("name", "str", "its name: of an input or output as it was printed, with its position; of others their path"),
+    ("dtype", "str", "as in nodes"),
+    ("shape", "str", "as in nodes"),
+    ("sbp", "str", "as in nodes"),
+    ("device", "str", "as in nodes"),
+    ("is_lazy", "bool", "whether it stands for a tensor of a graph, which has no values yet"),
+    ("requires_grad", "bool", "whether it is printed to need a gradient: by its flag, or as it has a grad_fn"),
+    ("grad_fn", "str", "what made it, for autograd; null if not printed"),
+)
+PASSES = table(
+    "passes",
+    "pass of a compiler over a graph, in the order in which it ran",
+    ("graph", "str", "name of the graph"),
+    ("number", "Int64", "number that the log gives the pass; null if none"),
+    ("name", "str", "name of the pass"),
+    ("duration_us", "float64", "microseconds from its start to its end; null if the log does not say it"),
+)
+MEMORY_PLAN = table(
+    "memory_plan",
+    "amount of memory that a compiled plan is to allocate on a device",
+    ("graph", "str", "name of the graph; null where the log does not say it"),
+    ("rank", "Int64", "rank; null if unknown"),
+    ("device", "Int64", "number of the device on its rank; null if unknown"),
+    (
+        "kind",
+        "str",
+        "total: all of it, which is the sum of the chunks (memory that tensors share in turn), unreused (of one tensor "
+        "each) and eager_variables (parameters and optimizer state); block: a block of a chunk",
+    ),
+    ("chunk", "Int64", "of a block its chunk; else null"),
+    ("block", "Int64", "of a block its number; else null"),
+    ("count", "Int64", "blocks in it, of a block its tensors; null if unknown"),
+    ("size_bytes", "Int64", "bytes; what OneFlow prints as MiB is 10^6 bytes"),
+)
+SETTINGS = table(
+    "settings",
+    "setting of the run that a log shows: how many iterations it was to have, then those of its lines in their order",
+    ("name", "str", "what is set: world_size, train.amp.enabled ...; of a config file the target of the assignment"),
+    ("text", "str", "its value as text; of a config file the Python expression, which nbkit does not run"),
+    ("line", "Int64", "line of the file, from 1"),
 )
 CORRESPONDENCE = table(
     "correspondence",

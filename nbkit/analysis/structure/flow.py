@@ -20,7 +20,7 @@ class Flow:
     def __init__(self, source: Nodes, members: Sequence[int]) -> None:
         self.members = list(members)
         self.kinds, self.does, self.shapes = source.kinds, source.does, source.shapes
-        self._ops, self._dtypes = source.ops, source.dtypes
+        self._ops, self._dtypes, self._attributes = source.ops, source.dtypes, source.attributes
         self.reads, self.readers = source.among(self.members)
         self.rank = self._ranked()
 
@@ -54,6 +54,12 @@ class Flow:
             known = self.kinds[node] in HELD or (not reads and self.does[node] in MAKERS)
             held[node] = known or (bool(reads) and all(held.get(src, False) for src in reads))
         return held
+
+    @cached_property
+    def addends(self) -> dict[int, int]:
+        """Returns of a node that adds one more tensor to its result, as a compiler fused it, the node that makes it."""
+        marked = (node for node in self.members if "hidden_inputs" in (self._attributes[node] or ""))
+        return {node: self.reads[node][-1] for node in marked if self.reads[node]}
 
     def op(self, node: int) -> str:
         """Returns op type of a node, as its framework calls it."""

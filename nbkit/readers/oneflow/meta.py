@@ -1,17 +1,24 @@
-"""Builds meta of a OneFlow log: what it says beside its frames, as JSON data."""
+"""Builds what a OneFlow log says beside its graphs: frames of its run, and meta as JSON data."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
+
+import pandas as pd
 
 from nbkit import units
 from nbkit.readers.oneflow.log.log import Log
 from nbkit.readers.oneflow.log.runs import Run
 from nbkit.readers.oneflow.rows.compiled import inserted
 from nbkit.readers.oneflow.rows.hidden import hidden_inputs
+from nbkit.readers.oneflow.text.memory import PARTS as MEMORY_PARTS
 from nbkit.readers.oneflow.text.memory import UNIT
 from nbkit.readers.oneflow.text.mojibake import Mojibake
 from nbkit.readers.text_file import TextLines
+from nbkit.schema import MEMORY_PLAN, MODULE_TENSORS, PASSES, SETTINGS
+
+PARTS = ("total", *(name for _, name in MEMORY_PARTS))
+MB = 10**6
 
 
 def graph_facts(run: Run, outside: dict[str, list[str]]) -> dict[str, Any]:
@@ -51,6 +58,42 @@ def _joined(run: Run) -> dict[str, Any]:
     }
 
 
+def run_frames(log: Log, tensors: list[dict[str, Any]]) -> dict[str, pd.DataFrame]:
+    """Returns the frames module_tensors, passes, memory_plan and settings; those without a row are left out."""
+    of, iterations = log.facts, log.metrics.iterations
+    passes = [
+        {**{name: row[name] for name in ("graph", "number", "name")}, "duration_us": _us(row["seconds"])}
+        for row in of.passes
+    ]
+    planned = [] if iterations is None else [{"name": "iterations", "text": str(iterations), "line": None}]
+    frames = {
+        "module_tensors": MODULE_TENSORS.frame(tensors),
+        "passes": PASSES.frame(passes),
+        "memory_plan": MEMORY_PLAN.frame([*_planned(of.memory.plans), *map(_block, of.memory.blocks)]),
+        "settings": SETTINGS.frame([*planned, *log.settings.rows]),
+    }
+    return {name: frame for name, frame in frames.items() if len(frame)}
+
+
+def _us(seconds: float | None) -> float | None:
+    return None if seconds is None else seconds * 1e6
+
+
+def _planned(plans: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Yields rows of what each device needs, and of its parts."""
+    for plan in plans:
+        where = {name: plan[name] for name in ("graph", "rank", "device")}
+        for kind in PARTS:
+            if (size := plan.get(f"{kind}_mb")) is not None:
+                yield {**where, "kind": kind, "count": plan.get(f"{kind}_count"), "size_bytes": round(size * MB)}
+
+
+def _block(row: dict[str, Any]) -> dict[str, Any]:
+    size = None if row["mb"] is None else round(row["mb"] * MB)
+    where = {name: row[name] for name in ("device", "chunk", "block")}
+    return {**where, "kind": "block", "count": row["tensors"], "size_bytes": size}
+
+
 def facts(log: Log, mojibake: Mojibake) -> dict[str, Any]:
     """Returns the side records of the log."""
     of = log.facts
@@ -74,6 +117,7 @@ def facts(log: Log, mojibake: Mojibake) -> dict[str, Any]:
         "threads": dict(log.threads),
         "metric_events": log.metrics.events,
         "iterations": log.metrics.iterations,
+        "config": log.settings.config,
         "errors": [{"line": line, "text": text[:1000]} for line, text in log.errors],
         "mojibake": {
             "count": mojibake.count,
@@ -103,6 +147,8 @@ def notes(log: Log, mojibake: Mojibake, lines: TextLines, about: Sequence[Mappin
             f"{units.counted(again, 'line')} of operators that their listing has already count once: a module is "
             "listed twice, or lines of several ranks are mixed without a tag that tells them apart."
         )
+    if log.settings.is_unreadable:
+        result.append("The config file in the log is no Python that can be read: its lines are in meta['oneflow'].")
     if any(part["is_cut"] for part in log.facts.sets):
         result.append("glog cut the list of a set of ops: its last name is left out, and more may have followed.")
     if log.skipped.count > len(log.skipped.rows):

@@ -7,11 +7,11 @@ from typing import Any
 
 from nbkit.graphs.rows import GraphRows
 from nbkit.readers.oneflow.log.log import Log
-from nbkit.readers.oneflow.log.modules import module_rows
+from nbkit.readers.oneflow.log.modules import module_rows, tensor_rows
 from nbkit.readers.oneflow.log.runs import Run, runs
 from nbkit.readers.oneflow.log.stream import Stream
 from nbkit.readers.oneflow.log.tree_lines import is_of_tree
-from nbkit.readers.oneflow.meta import facts, graph_facts, notes
+from nbkit.readers.oneflow.meta import facts, graph_facts, notes, run_frames
 from nbkit.readers.oneflow.names import is_from_outside
 from nbkit.readers.oneflow.rows.compiled import write_compiled
 from nbkit.readers.oneflow.rows.traced import write_traced
@@ -31,7 +31,7 @@ def looks_like(head: str) -> bool:
 
 
 def read_oneflow_log(path: Path) -> Trace:
-    """Returns the log's graphs (nodes, edges, graph_tensors, modules), metrics, and the rest of what it says in meta.
+    """Returns the log's graphs (nodes, edges, graph_tensors, modules), its run (metrics, passes ...), the rest in meta.
 
     Each nn.Graph has two graphs: "NAME traced", the ops that the user's code and autograd added, and "NAME compiled",
     what the compiler passes made of them. Lines that cannot be read are in meta["skipped_lines"]. Raises
@@ -39,7 +39,7 @@ def read_oneflow_log(path: Path) -> Trace:
     """
     lines, mojibake = text_lines(path), Mojibake()
     log = _read(lines, mojibake)
-    rows, modules, about = GraphRows(), [], []
+    rows, modules, tensors, about = GraphRows(), [], [], []
     unwritten = deque(runs(log.graphs))
     log.graphs.clear()
     while unwritten:
@@ -48,7 +48,9 @@ def read_oneflow_log(path: Path) -> Trace:
         left_out = _leave_out_damaged(run)
         about.append({**graph_facts(run, _write(rows, run)), "left_out": left_out})
         modules += module_rows(run.label, run.tree, _fixed(run))
-    frames = {**rows.frames(), "modules": MODULES.frame(modules), "metrics": METRICS.frame(log.metrics.rows)}
+        tensors += tensor_rows(run.label, run.name, run.tree)
+    run_rows = {"modules": MODULES.frame(modules), "metrics": METRICS.frame(log.metrics.rows)}
+    frames = {**rows.frames(), **run_rows, **run_frames(log, tensors)}
     return Trace(frames, _meta(lines, log, mojibake, about, rows.notes(is_from_outside)))
 
 
@@ -62,6 +64,7 @@ def _read(lines: TextLines, mojibake: Mojibake) -> Log:
         # Nine of ten lines are fields of a message, and nothing with a prefix is taken for one.
         if untagged.field is not None and untagged.field(raw.strip()):
             continue
+        log.settings.see(number, raw)
         rank, line = cleaner.clean(raw)
         # A tag may stand before the first line of what was printed at once.
         stream = tagged if rank is None and tagged.is_listing else streams.get(rank)
@@ -76,6 +79,7 @@ def _read(lines: TextLines, mojibake: Mojibake) -> Log:
                 log.skipped.add(number, line, "a line of a graph without the word that says which")
     for stream in streams.values():
         stream.close()
+    log.settings.close()
     return log
 
 

@@ -62,21 +62,40 @@ class Meshes:
             return {}
         rows = list(self._rows.values())
         largest = max(rows, key=lambda mesh: len(mesh["process_ids"]))
-        names, shape = largest.get("dim_names"), largest.get("shape")
-        pairs = zip(names, shape, strict=False) if isinstance(names, list) and isinstance(shape, list) else ()
-        sizes = {str(name): size for name, size in pairs}
-        return {"dimensions": sizes, "ranks": largest["process_ids"], "meshes": rows}
+        return {"dimensions": dimensions(largest), "ranks": largest["process_ids"], "meshes": rows}
 
 
 def _meshes(blocks: Iterable[Block]) -> Iterator[tuple[dict[str, Any], bool]]:
     for block in blocks:
         holders: list[Operation | Variable] = [*block.operations, *block.variables.values()]
         for holder in holders:
-            dist_attr = holder.attributes.get("dist_attr") or holder.attributes.get("op_dist_attr")
-            mesh = dist_attr.get("process_mesh", dist_attr.get("mesh")) if isinstance(dist_attr, dict) else None
-            if isinstance(mesh, dict) and isinstance(mesh.get("process_ids"), list):
-                plain = {name: value for name, value in mesh.items() if name != "annotated"}
-                yield plain, isinstance(holder, Operation)
+            if mesh := _mesh(holder):
+                yield mesh, isinstance(holder, Operation)
+
+
+def _mesh(holder: Operation | Variable) -> dict[str, Any] | None:
+    dist_attr = holder.attributes.get("dist_attr") or holder.attributes.get("op_dist_attr")
+    mesh = dist_attr.get("process_mesh", dist_attr.get("mesh")) if isinstance(dist_attr, dict) else None
+    if not isinstance(mesh, dict) or not isinstance(mesh.get("process_ids"), list):
+        return None
+    return {name: value for name, value in mesh.items() if name != "annotated"}
+
+
+def mesh_text(holder: Operation | Variable) -> str | None:
+    """Returns the mesh that an operation or a variable is for: 'dp 2, mp 1: ranks 1, 3'; None if it names none."""
+    mesh = _mesh(holder)
+    if mesh is None:
+        return None
+    sizes = ", ".join(f"{name} {size}" for name, size in dimensions(mesh).items())
+    ranks = f"ranks {', '.join(map(str, mesh['process_ids']))}"
+    return f"{sizes}: {ranks}" if sizes else ranks
+
+
+def dimensions(mesh: dict[str, Any]) -> dict[str, Any]:
+    """Returns the sizes of a mesh by the names of its dimensions, as far as it has names."""
+    names, shape = mesh.get("dim_names"), mesh.get("shape")
+    pairs = zip(names, shape, strict=False) if isinstance(names, list) and isinstance(shape, list) else ()
+    return {str(name): size for name, size in pairs}
 
 
 def sharding(blocks: Iterable[Block]) -> dict[str, Any]:

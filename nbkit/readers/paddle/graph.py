@@ -7,6 +7,7 @@ from typing import Any
 from nbkit.graphs.rows import GraphRows
 from nbkit.graphs.values import Value
 from nbkit.readers.element_sizes import sizes
+from nbkit.readers.paddle.communication import collective, is_communication, mesh_text
 from nbkit.readers.paddle.phases import inserted, phase
 from nbkit.readers.paddle.records import (
     PLACEHOLDERS,
@@ -82,6 +83,7 @@ class BlockGraph:
             name,
             attributes=facts,
             line=variable.line if variable and own else None,
+            mesh=mesh_text(variable) if variable else None,
             **_type(variable),
         )
         self._value(name).given_by(node).kind = kind
@@ -102,11 +104,12 @@ class BlockGraph:
         node = self._rows.node(
             self.graph,
             kind,
-            operation.name or (made[0] if made else operation.type),
+            operation.name or _named_after(operation) or (made[0] if made else operation.type),
             op=operation.type if kind == "op" else None,
             phase=when,
             inserted=inserted(operation, when),
             device=_device(operation),
+            **_ranks(operation),
             module=_module(operation.attributes.get("struct_name")),
             source=_source(operation.attributes.get("op_callstack")),
             line=operation.line,
@@ -161,6 +164,22 @@ class BlockGraph:
         value.attributes = _facts(variable)
         size = sizes(variable.dtype, variable.shape) if variable else {}
         value.write(self._rows, self.graph, **size)
+
+
+def _named_after(operation: Operation) -> str | None:
+    """Returns the parameter that an optimizer's operation updates: its first result may be any of its states."""
+    return next((names[0] for slot, names in operation.outputs if slot == "ParamOut" and len(names) == 1), None)
+
+
+def _ranks(operation: Operation) -> dict[str, Any]:
+    """Returns the columns mesh, ring and peer."""
+    known = collective(operation) if is_communication(operation.bare_type) else {}
+    peer = known.get("root") if known.get("peer") is None else known["peer"]
+    return {"mesh": mesh_text(operation), "ring": _rank(known.get("ring")), "peer": _rank(peer)}
+
+
+def _rank(number: Any) -> int | None:
+    return number if isinstance(number, int) and not isinstance(number, bool) and 0 <= number < 2**31 else None
 
 
 def _device(operation: Operation) -> str | None:

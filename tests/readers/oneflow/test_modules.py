@@ -62,7 +62,7 @@ def test_texts_of_tensors() -> None:
         TensorText((8, 1024), "float32", True)
     )
     assert tensor_text("tensor(..., grad_fn=<accumulate_grad>, flow.Size([3]), dtype=oneflow.int64") == (
-        TensorText((3,), "int64", True)
+        TensorText((3,), "int64", True, grad_fn="accumulate_grad")
     )
     assert tensor_text("tensor(..., size=(), dtype=oneflow.bool)") == TensorText((), "bool", False)
     assert tensor_text("tensor(..., size=(8, 10") == TensorText(None, None, False)

@@ -42,3 +42,34 @@ def test_parameters_that_are_only_received(read):
 def test_one_process_says_nothing_of_others(read):
     found = read(MODERN).meta["paddle"]
     assert (found["communication"], found["parallelism"], found["sharding"]) == ([], {}, {})
+
+
+def test_ring_and_peer_are_columns_and_a_root_is_a_peer(read):
+    lines = (
+        "    {Out=['g']} = recv_v2(inputs={}, peer = 0, ring_id = 32)\n"
+        "    {Out=['g']} = c_reduce_sum(inputs={X=['g']}, ring_id = 28, root_id = 1)\n"
+        "    {Out=['g']} = c_allreduce_sum(inputs={X=['g']}, ring_id = 0)\n"
+        "    {Out=['g']} = scale(inputs={X=['g']}, peer = 7, ring_id = 9)\n"
+        "    send_v2(inputs={X=['g']}, peer = -1, ring_id = 99999999999999999999)\n"
+    )
+    nodes = read(MODERN[:-2] + lines + "}\n").nodes.tail(5)
+    assert nodes[["ring", "peer"]].astype(object).where(nodes[["ring", "peer"]].notna(), None).values.tolist() == [
+        [32, 0],
+        [28, 1],
+        [0, None],
+        [None, None],
+        [None, None],
+    ]
+
+
+def test_the_mesh_is_a_column_of_ops_and_variables(read):
+    assert read(WHILE).nodes.set_index("name")["mesh"].dropna().to_dict() == {"fc.w_0": "x 2: ranks 0, 1"}
+    assert read(PIR).nodes["mesh"].dropna().tolist() == ["x 2: ranks 0, 1"]
+
+
+def test_an_optimizers_node_has_the_name_of_its_parameter(read):
+    update = (
+        "    {MomentOut=['w_moment'], ParamOut=['w']} = adamw(inputs={Param=['w'], Moment=['w_moment']}, op_role = 2)\n"
+    )
+    nodes = read(MODERN[:-2] + update + "}\n").nodes
+    assert nodes.loc[nodes["op"] == "adamw", "name"].tolist() == ["w"]

@@ -1,5 +1,6 @@
 """Finds the residual stream: additions of a branch to what the branch was computed from, one after the other."""
 
+from collections.abc import Set
 from dataclasses import dataclass
 
 from nbkit.analysis.structure.flow import Flow
@@ -21,7 +22,8 @@ def streams(flow: Flow, norms: list[PatternMatch]) -> list[list[Addition]]:
     """Returns the residual streams of a graph, each as its additions in order; of branches inside of branches none."""
     additions: dict[int, Addition] = {}
     for node in flow.order:
-        if flow.does[node] == "add" and (addition := _addition(flow, node, additions)):
+        found = _addition if flow.does[node] == "add" else _fused if node in flow.addends else None
+        if found and (addition := found(flow, node, additions)):
             additions[node] = addition
     past = _PastNorms(flow, norms)
     depth: dict[int, int] = {}
@@ -58,8 +60,22 @@ def _addition(flow: Flow, node: int, known: dict[int, Addition]) -> Addition | N
     return Addition(node, skip, second) if _comes_from(flow, branch, skip, known) else None
 
 
-def _comes_from(flow: Flow, branch: int, skip: int, known: dict[int, Addition]) -> bool:
-    """Returns whether a branch comes from `skip` with a projection on the way, which x + x ** 3 in a GELU has not."""
+def _fused(flow: Flow, node: int, known: dict[int, Addition]) -> Addition | None:
+    """Returns the addition that a projection does as well, to its own result: the branch ends in the node itself."""
+    addend = flow.addends[node]
+    skip = flow.origin(addend)
+    if node not in flow.projections or flow.shapes[node] != flow.shapes[addend]:
+        return None
+    others = [src for src in flow.moving[node] if src != addend]
+    is_branch = any(flow.origin(src) == skip or _comes_from(flow, src, skip, known, {node}) for src in others)
+    return Addition(node, skip, node) if is_branch else None
+
+
+def _comes_from(flow: Flow, branch: int, skip: int, known: dict[int, Addition], after: Set[int] = frozenset()) -> bool:
+    """Returns whether a branch comes from `skip` with a projection on the way, which x + x ** 3 in a GELU has not.
+
+    `after` are nodes behind the branch.
+    """
 
     def older(node: int) -> list[int]:
         # What a known addition passes on is older than its branch, and a projection was on the way.
@@ -67,7 +83,7 @@ def _comes_from(flow: Flow, branch: int, skip: int, known: dict[int, Addition]) 
         return [src for src in reads if flow.rank[src] >= flow.rank[skip]]
 
     met = set(reachable([branch] if flow.rank[branch] >= flow.rank[skip] else [], older))
-    return skip in met and any(node in known or (node != skip and node in flow.projections) for node in met)
+    return skip in met and any(node in known or (node != skip and node in flow.projections) for node in met | after)
 
 
 class _PastNorms:

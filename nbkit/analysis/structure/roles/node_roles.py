@@ -42,7 +42,9 @@ def _own_roles(graph: Graph, is_communication: list[bool]) -> dict[int, str]:
     for match in graph.matches:
         if match.role in ("rotary", "norm"):
             roles.update(dict.fromkeys(match.nodes, match.role))
-    roles.update({addition.node: "residual" for stream in graph.streams for addition in stream})
+    # A product that adds to the stream, too, is first of all the product of its part.
+    additions = (addition.node for stream in graph.streams for addition in stream)
+    roles.update({node: "residual" for node in additions if graph.source.does[node] == "add"})
     for row in graph.rows:
         if is_communication[row]:
             roles[row] = "communication"

@@ -7,6 +7,7 @@ from nbkit.readers.oneflow.text.facts import Facts, Stages, moment
 from nbkit.readers.oneflow.text.libai import Metrics
 from nbkit.readers.oneflow.text.lines import Glog
 from nbkit.readers.oneflow.text.operator_line import OperatorLines
+from nbkit.readers.oneflow.text.settings import Settings
 from nbkit.readers.skipped_lines import SkippedLines
 
 MOST_ERRORS = 100
@@ -19,6 +20,7 @@ class Log:
         self.graphs = Graphs()
         self.facts = Facts()
         self.metrics = Metrics()
+        self.settings = Settings()
         self.stages = Stages()
         self.skipped = SkippedLines()
         self.operators = OperatorLines()

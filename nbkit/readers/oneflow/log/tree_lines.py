@@ -90,6 +90,8 @@ class TreeLines:
                 self.tree.parameters[path] = tensor_text(tensor)
             elif word == "BUFFER:":
                 self.tree.buffers[path] = tensor_text(tensor)
+            elif path:
+                self.tree.passed[word[:-1].lower(), path] = tensor_text(tensor)
 
         return TensorBody(done)
 

@@ -7,7 +7,7 @@ from nbkit.graphs.rows import GraphRows
 from nbkit.readers.oneflow.log.runs import Run
 from nbkit.readers.oneflow.log.store import Listing
 from nbkit.readers.oneflow.names import base_of, inserted_by, op_type, split_name
-from nbkit.readers.oneflow.rows.hidden import hidden_inputs
+from nbkit.readers.oneflow.rows.hidden import ADDED, hidden_inputs
 from nbkit.readers.oneflow.rows.phases import by_readers, phases_in_order
 from nbkit.readers.oneflow.rows.tensors import Flow
 from nbkit.readers.oneflow.rows.traced import kind_of, module_of, source_of, traced_phases, write_unused_buffers
@@ -21,6 +21,7 @@ def write_compiled(rows: GraphRows, run: Run, listing: Listing) -> list[str]:
     traced: Mapping[str, TracedOp] = run.traced.ops if run.traced else {}
     made_by = {op.name: inserted(op, run) for op in listing.ops}
     phases, hidden = _phases(run, listing, made_by), hidden_inputs(run)
+    made = {tensor for op in listing.ops for tensor, _ in op.outputs}
     for op in listing.ops:
         before, kind = traced.get(op.name), compiled_kind(op, run)
         phase = phases.get(op.name)
@@ -34,13 +35,16 @@ def write_compiled(rows: GraphRows, run: Run, listing: Listing) -> list[str]:
             phase=phase,
             inserted=made_by[op.name] or ("autograd" if phase == "backward" else None),
             device=op.placement,
-            attributes=_attributes(op, before) | _hidden(hidden.get(op.name)),
+            attributes=_attributes(op, before) | ({"hidden_inputs": hidden[op.name]} if op.name in hidden else {}),
             source=source_of(op.location) or (source_of(before.loc) if before is not None else None),
             line=op.line,
         )
         slots = _slots(op, before)
         for port, (tensor, seen) in enumerate(op.inputs):
             flow.reads(node, port, slots[port], tensor, seen)
+        for port, one in enumerate(hidden.get(op.name, []), len(op.inputs)):
+            if one["tensor"] in made:
+                flow.reads(node, port, ADDED, one["tensor"])
     if run.traced is None:
         write_unused_buffers(rows, flow, run)
     return flow.write(rows)
@@ -110,10 +114,6 @@ def _slots(op: CompiledOp, before: TracedOp | None) -> list[str | None]:
     if before is None or len(before.inputs) != len(op.inputs):
         return [None] * len(op.inputs)
     return [slot for slot, _ in before.inputs]
-
-
-def _hidden(inputs: list[dict[str, str]] | None) -> dict[str, Any]:
-    return {"hidden_inputs": inputs} if inputs else {}
 
 
 def _attributes(op: CompiledOp, before: TracedOp | None) -> dict[str, Any]:

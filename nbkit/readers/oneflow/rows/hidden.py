@@ -2,12 +2,14 @@
 
 from collections.abc import Mapping
 
+from nbkit.ops.kinds import PASSING, op_kind
 from nbkit.readers.oneflow.log.runs import Run
 from nbkit.readers.oneflow.names import CASTS
 from nbkit.readers.oneflow.text.operator_line import CompiledOp
 from nbkit.readers.oneflow.text.traced import TracedOp
 
 ADDITION = "add_n"
+ADDED = "_add_to_output"  # what OneFlow calls that input
 
 
 def hidden_inputs(run: Run) -> dict[str, list[dict[str, str]]]:
@@ -29,9 +31,21 @@ def hidden_inputs(run: Run) -> dict[str, list[dict[str, str]]]:
         if replacement in tensors:
             addend = tensors[1 - tensors.index(replacement)]
             result.setdefault(replacement.rpartition("/")[0], []).append(
-                {"op": op.name, "tensor": stands_for.get(addend, addend)}
+                {"op": op.name, "tensor": _addend(addend, stands_for, run.traced.ops, compiled)}
             )
     return result
+
+
+def _addend(
+    tensor: str, stands_for: Mapping[str, str], traced: Mapping[str, TracedOp], compiled: Mapping[str, CompiledOp]
+) -> str:
+    """Returns what is added: past ops that give what they read and were pruned, as those between placements are."""
+    while tensor not in stands_for:
+        maker = traced.get(tensor.rpartition("/")[0])
+        if maker is None or maker.name in compiled or len(maker.inputs) != 1 or op_kind(maker.op) not in PASSING:
+            return tensor
+        tensor = maker.inputs[0][1]
+    return stands_for[tensor]
 
 
 def _stands_for(traced: Mapping[str, TracedOp], compiled: Mapping[str, CompiledOp]) -> dict[str, str]:

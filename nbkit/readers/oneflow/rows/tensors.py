@@ -7,7 +7,7 @@ from typing import Any
 from nbkit.graphs.rows import GraphRows
 from nbkit.graphs.values import Value
 from nbkit.readers.element_sizes import sizes
-from nbkit.readers.oneflow.text.operator_line import UNKNOWN, Description
+from nbkit.readers.oneflow.text.operator_line import UNKNOWN, Description, sbp_text
 
 KINDS = {"parameter", "buffer", "input", "output", "constant"}
 
@@ -34,7 +34,7 @@ class Flow:
     ) -> int:
         """Adds a node and what it makes; its dtype and shape are those of its first output, if it has one."""
         first = outputs[0][1] if outputs else otherwise
-        node = rows.node(self.graph, kind, name, dtype=first.dtype, shape=first.shape, **columns)
+        node = rows.node(self.graph, kind, name, **_columns(first), **columns)
         for port, (tensor, seen) in enumerate(outputs):
             self.make(tensor, node, port, kind, seen)
         return node
@@ -65,9 +65,9 @@ class Flow:
                 if list(seen.sbp) not in known:
                     known.append(list(seen.sbp))
         for value in self.made.values():
-            value.write(rows, self.graph, **sizes(**value.columns))
+            value.write(rows, self.graph, **sizes(value.columns.get("dtype"), value.columns.get("shape")))
         return list(outside)
 
 
 def _columns(description: Description) -> dict[str, Any]:
-    return {"dtype": description.dtype, "shape": description.shape}
+    return {"dtype": description.dtype, "shape": description.shape, "sbp": sbp_text(description.sbp)}

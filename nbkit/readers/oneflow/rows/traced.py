@@ -50,7 +50,7 @@ def write_traced(rows: GraphRows, run: Run, traced: Traced) -> list[str]:
             kind,
             op.name,
             list(zip(op.outputs, known, strict=True)),
-            Description((), op.shape, op.dtype),
+            Description(tuple(op.sbp or ()), op.shape, op.dtype),
             op=op.op,
             module=module_of(op.name, kind, run),
             phase=phase,

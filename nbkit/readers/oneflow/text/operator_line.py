@@ -1,5 +1,6 @@
 """Reads OPERATOR lines of the compiled graph: an op with its arguments and results."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -22,6 +23,11 @@ class Description(NamedTuple):
 
 UNKNOWN = Description((), None, None)
 Argument = tuple[str, Description]
+
+
+def sbp_text(sbp: Sequence[str]) -> str | None:
+    """Returns the column of a distribution; None if it is unknown."""
+    return ", ".join(sbp) or None
 
 
 @dataclass(slots=True)

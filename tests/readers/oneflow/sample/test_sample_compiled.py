@@ -50,10 +50,10 @@ def test_phases_of_the_kept_ones(nodes):
 def test_references(sample):
     edges = edges_of(sample, GRAPH)
     assert (len(edges), edges.loc[edges["src"].isna(), "tensor"].tolist()) == (
-        2704,
+        2704 + 20,  # what the listing prints, and what fused additions add
         ["System-Train-LearningRate-Scheduler_63/out"],
     )
-    assert len(edges[["src", "dst"]].dropna().drop_duplicates()) == 2675
+    assert len(edges[["src", "dst"]].dropna().drop_duplicates()) == 2675 + 20
     assert sample.meta["oneflow"]["graphs"][0]["from_outside"]["compiled"] == [
         "System-Train-LearningRate-Scheduler_63/out"
     ]
@@ -61,7 +61,7 @@ def test_references(sample):
 
 def test_results(sample, nodes):
     tensors = tensors_of(sample, GRAPH)
-    assert (len(tensors), int((tensors["reads"] == 0).sum())) == (1566, 4)
+    assert (len(tensors), int((tensors["reads"] == 0).sum())) == (1566, 2)
     assert counts(tensors["dtype"]) == {"bfloat16": 785, "float32": 772, "int64": 9}
     sbp = Counter(",".join(one["sbp"]) for one in attributes(tensors))
     assert sbp == {"B": 1472, "S(0)": 66, "P": 17, "S(1)": 7, "S(2)": 4}
@@ -83,10 +83,12 @@ def test_boxing_that_is_not_printed(sample, nodes):
     read = {node: one.get("input_sbp") for node, one in zip(nodes["node_id"], attributes(nodes), strict=True)}
     tensors = tensors_of(sample, GRAPH)
     made = {row: one["sbp"] for row, one in zip(tensors["tensor"], attributes(tensors), strict=True)}
-    edges = edges_of(sample, GRAPH).dropna(subset=["src"])
+    edges = edges_of(sample, GRAPH).dropna(subset=["src"]).query("slot != '_add_to_output'")
     other_sbp = sum(read[row.dst][row.dst_port] != made[row.tensor] for row in edges.itertuples())
     src, dst = own.loc[edges["src"].astype(int)], own.loc[edges["dst"]]
     assert other_sbp == 30
+    assert [",".join(made[tensor]) for tensor in tensors["tensor"]] == tensors["sbp"].tolist()
+    assert [",".join(read[row.dst][row.dst_port]) for row in edges.itertuples()] == edges["sbp"].tolist()
     assert int((src["device"].to_numpy() != dst["device"].to_numpy()).sum()) == 5
     dtypes = tensors.set_index("tensor")["dtype"]
     assert (dtypes.loc[edges["tensor"]].to_numpy() == edges["dtype"].to_numpy()).all()
@@ -106,6 +108,11 @@ def test_hidden_inputs_of_fused_additions(sample, nodes):
     assert hidden["model.blocks.0.att.output-broadcast_matmul-31"] == [
         {"op": "model.blocks.0-add_n-32", "tensor": "model.blocks.0.ln0-layer_norm-1/y_0"}
     ]
+    added = sample.edges.query("slot == '_add_to_output'")
+    own = nodes.set_index("node_id")["name"]
+    read = {(own[row.dst], row.tensor) for row in added.itertuples()}
+    assert len(added) == 20
+    assert read == {(name, one["tensor"]) for name, every in hidden.items() for one in every}
 
 
 def test_modules_are_as_printed(nodes):
