@@ -29,6 +29,8 @@ FIRST = ("loss", "lr", "throughput", "time")
 MOST_STAGES = 4
 EVENT_COLOR = "#d64545"
 INCHES = 1.5
+# Charts beside each other where there are several.
+ACROSS = 2
 
 
 def plot_metrics(trace: Trace) -> "LiveFigure":
@@ -64,21 +66,26 @@ def plot_metrics(trace: Trace) -> "LiveFigure":
 def draw_metrics(trace: Trace) -> "Figure":
     """Returns draws plot_metrics as a static figure."""
     metrics = list(_metrics(trace))
-    figure, axes = static_figure(_title(trace), 0.8 + INCHES * max(len(metrics), 1), X_TITLE)
+    across = min(ACROSS, max(len(metrics), 1))
+    down = -(-max(len(metrics), 1) // across)
+    figure, _ = static_figure(_title(trace), 0.8 + INCHES * down, X_TITLE)
     figure.clear()
-    rows = figure.subplots(max(len(metrics), 1), 1, sharex=True, squeeze=False)[:, 0]
-    rows[0].set_title(_title(trace), loc="left", fontsize=10)
-    rows[-1].set_xlabel(X_TITLE, fontsize=9)
+    told = [without_math(text) for _, text in _events(trace)]
+    figure.suptitle(" · ".join([_title(trace), *told]), x=0.01, ha="left", fontsize=8)
+    rows = figure.subplots(down, across, sharex=True, squeeze=False).ravel()
+    for axes in rows[-across:]:
+        axes.set_xlabel(X_TITLE, fontsize=9)
+    # Names stand above their charts: beside them, upright, a long one would run into the next.
     for axes, (name, color, values) in zip(rows, metrics, strict=False):
         axes.plot(values["step"], values["value"], color=color, linewidth=1.2, marker=".", markersize=4)
-        axes.set_ylabel(without_math(name), fontsize=8)
-    for axes in rows:
+        axes.set_title(without_math(name), loc="left", fontsize=8)
+    for axes in rows[len(metrics) :]:
+        axes.set_axis_off()
+    for axes in rows[: max(len(metrics), 1)]:
         axes.tick_params(labelsize=8)
         axes.spines[["top", "right"]].set_visible(False)
         for step, _ in _events(trace):
             axes.axvline(step, color=EVENT_COLOR, linestyle=":", linewidth=1)
-    for step, text in _events(trace):
-        rows[0].annotate(without_math(text), (step, 1), xycoords=("data", "axes fraction"), fontsize=7, va="bottom")
     return figure
 
 

@@ -10,6 +10,7 @@ from nbkit import units
 from nbkit.schema import CORRESPONDENCE, NODES, PARTS
 from nbkit.trace.trace import Trace
 from nbkit.views.sections.graph.correspondence import LEVELS, counted_actions
+from nbkit.views.statements.run import run_statements
 from nbkit.views.statements.statement import Statement
 from nbkit.views.summary.names import shown
 
@@ -23,6 +24,7 @@ def graph_statements(trace: Trace) -> list[Statement]:
     parts = PARTS.check(trace.frames.get("parts", PARTS.frame()))
     ops = nodes[nodes["kind"] == "op"]
     statements = [
+        *run_statements(trace),
         Statement("What it is", tuple((text,) for text in _graphs(trace.meta, nodes)), is_first=True),
         Statement("What corresponds", tuple((text,) for text in _compared(trace))),
         replace(_counts("What it is made of", parts["role"], "part"), is_first=True),

@@ -7,6 +7,7 @@ import pandas as pd
 from nbkit import units
 from nbkit.schema import MODULES, NODES, OPS
 from nbkit.trace.trace import Trace
+from nbkit.views.statements.run import run_statements
 from nbkit.views.statements.statement import Words
 from nbkit.views.summary.counting import counted_ops
 from nbkit.views.summary.facts import is_module_tree
@@ -14,14 +15,15 @@ from nbkit.views.summary.names import shown
 
 
 def recorded_words(trace: Trace) -> list[Words]:
-    """Returns one sentence on what was recorded, or what a graph holds; none where neither ops nor nodes are known."""
+    """Returns sentences on the run of a dump and what it, or a recording, holds; none without ops and nodes."""
     saved = trace.meta.get("captured_calls")
     parts = [*_counts(trace)]
     if saved is not None and trace.meta.get("verb") == "opcapture":
         where = f" to {shown(str(trace.meta['folder']))}" if trace.meta.get("folder") else ""
         size = units.data_size(trace.meta["captured_bytes"]) if trace.meta.get("captured_bytes") else ""
         parts = [f"{units.counted(int(saved), 'call')} saved{where}{f' ({size})' if size else ''}"]
-    return [*([(f"{', '.join(parts)}.",)] if parts else []), *_unread(trace)]
+    run = [words for one in run_statements(trace) if one.is_first for words in one.sentences]
+    return [*run, *([(f"{', '.join(parts)}.",)] if parts else []), *_unread(trace)]
 
 
 def _unread(trace: Trace) -> list[Words]:

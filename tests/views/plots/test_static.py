@@ -76,20 +76,20 @@ def test_metrics_and_what_happened_to_the_graph() -> None:
     trace = logged("lr", "loss", oneflow={"stages": stages}, error="segfault")
     figure = draw_metrics(trace)
     events = [("#d64545", ":", "None", [step, step], [0.0, 1.0]) for step in (0.0, 20.0)]
-    assert figure.get_size_inches().tolist() == [6.5, 3.8]
+    assert figure.get_size_inches().tolist() == [6.5, 2.3]
+    assert figure.get_suptitle() == "Training metrics · building plan 1.5 s · crash: segfault"
     assert described(figure) == [
         {
-            "title": [("Training metrics", 10.0)],
-            "x": ("", 10.0, [-1.0, 21.0]),
-            "y": ("loss", 8.0, [0.0475, 0.1025]),
+            "title": [("loss", 8.0)],
+            "x": ("step", 9.0, [-1.0, 21.0]),
+            "y": ("", 10.0, [0.0475, 0.1025]),
             **OPEN,
-            "ticks": [8.0],
             "lines": [("#3b82f6", "-", ".", [10.0, 20.0], [0.1, 0.05]), *events],
-            "texts": [("building plan 1.5 s", 7.0, 0.0, 1.0), ("crash: segfault", 7.0, 20.0, 1.0)],
         },
         {
+            "title": [("lr", 8.0)],
             "x": ("step", 9.0, [-1.0, 21.0]),
-            "y": ("lr", 8.0, [0.0475, 0.1025]),
+            "y": ("", 10.0, [0.0475, 0.1025]),
             **OPEN,
             "lines": [("#d97706", "-", ".", [10.0, 20.0], [0.1, 0.05]), *events],
         },

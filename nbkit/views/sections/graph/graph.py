@@ -7,6 +7,7 @@ import pandas as pd
 from nbkit.schema import EDGES, NODES, PARTS
 from nbkit.trace.trace import Trace
 from nbkit.views.sections.graph.outline import outline
+from nbkit.views.sections.graph.run import run_sections
 from nbkit.views.sections.section import Section, columns
 
 # Rows of the outline beside one of the other tables.
@@ -35,6 +36,7 @@ def graph_totals(trace: Trace, count: int) -> list[Section]:
         _counted(ops, "op", "Op types", "op type", count),
         _counted(nodes, "phase", "Phases", "phase: phase", len(nodes)),
         _counted(nodes, "inserted", "Inserted", "inserted by", count),
+        *run_sections(trace, count),
     ]
     return [section for section in sections if section.rows]
 
