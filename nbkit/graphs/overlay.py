@@ -11,7 +11,11 @@ from nbkit.errors import OptionError, nearest
 from nbkit.schema import NODES, OVERLAY, PARTS, Table
 
 How = Literal["sum", "max", "min", "mean"]
-By = Literal["module", "op_id"]
+By = Literal["module", "op_id", "node_id"]
+# What tells that a row is of this graph, and where a row comes from that is not.
+TOLD_BY: Mapping[By, tuple[str, str]] = {"op_id": ("op", "two recordings"), "node_id": ("name", "two graphs")}
+# Columns of numbers that count nothing.
+NAMES = ("ring", "peer")
 # What a category is called where the rows of one module have different ones.
 SEVERAL = "several"
 # Numbers that add up: times, sizes, counts. Of all others the largest counts.
@@ -85,12 +89,12 @@ def _overlay(
     chosen = _checked_how(how, column, is_number)
     rows = frame.assign(value=values)[[*dict.fromkeys([key, *_beside(frame, key)]), "value"]]
     rows = rows[rows[key].notna() & rows["value"].notna()].reset_index(drop=True)
-    ids = _node_ids(rows, nodes) if key == "op_id" else _part_ids(rows, parts)
+    ids = _part_ids(rows, parts) if key == "module" else _node_ids(rows, nodes, key)
     if not ids.notna().any():
         raise OptionError(_nothing_joins(frame, column, key, rows, parts))
     groups = rows.assign(id=ids).dropna(subset=["id"]).groupby("id", sort=True)["value"]
     joined = groups.agg(chosen or _one)
-    columns = {"node_id" if key == "op_id" else "part_id": joined.index.astype("int64").tolist()}
+    columns = {"part_id" if key == "module" else "node_id": joined.index.astype("int64").tolist()}
     overlay = OVERLAY.frame(
         {**columns, "value" if is_number else "category": joined.tolist(), "rows": groups.size().tolist()}
     )
@@ -140,6 +144,8 @@ def _column(frame: Any, column: str) -> pd.Series:
     if column not in frame:
         raise OptionError(f"This frame has no column {column!r}; its columns are {_columns(frame)}.")
     values = frame[column]
+    if column in NAMES and is_numeric_dtype(values):
+        values = values.map(f"{column} {{}}".format, na_action="ignore").astype(object)
     if isinstance(values, pd.DataFrame):
         raise OptionError(f"This frame has {values.shape[1]} columns {column!r}; rename all but one.")
     if is_numeric_dtype(values) and not is_bool_dtype(values) and values.dtype.kind != "c":
@@ -159,6 +165,8 @@ def _key(frame: pd.DataFrame, nodes: pd.DataFrame, by: By | None) -> By:
     if by is not None and by not in get_args(By):
         raise OptionError(f"by={by!r} is unknown; {nearest(str(by), get_args(By))}")
     usual: By = "op_id" if "op_id" in frame and (has_ops or "module" not in frame) else "module"
+    if {"node_id", "graph"} <= set(frame):
+        usual = "node_id"
     key: By = by or usual
     if key not in frame:
         needed = repr(by) if by else "'module' or 'op_id'"
@@ -181,20 +189,24 @@ def _key(frame: pd.DataFrame, nodes: pd.DataFrame, by: By | None) -> By:
 
 def _beside(frame: pd.DataFrame, key: By) -> list[str]:
     """Returns the columns that tell more of where a row belongs."""
-    return [name for name in (("op",) if key == "op_id" else ("phase",)) if name in frame]
+    return [name for name in (TOLD_BY[key][:1] if key in TOLD_BY else ("phase",)) if name in frame]
 
 
-def _node_ids(rows: pd.DataFrame, nodes: pd.DataFrame) -> pd.Series:
-    known = nodes.dropna(subset=["op_id"]).drop_duplicates("op_id").set_index("op_id")
-    ids = rows["op_id"].map(known["node_id"])
-    if "op" in rows:
-        there = rows["op_id"].map(known["op"])
-        is_other = (there != rows["op"]) & there.notna() & rows["op"].notna()
+def _node_ids(rows: pd.DataFrame, nodes: pd.DataFrame, key: By) -> pd.Series:
+    known = nodes.dropna(subset=[key]).drop_duplicates(key)
+    # Nodes of the right side of a comparison stand behind those of the left.
+    known = known.set_index(known[key] - (known[key].min() if key == "node_id" else 0))
+    ids = rows[key].map(known["node_id"])
+    told, two = TOLD_BY[key]
+    if told in rows:
+        there = rows[key].map(known[told])
+        is_other = (there != rows[told]) & there.notna() & rows[told].notna()
         if is_other.any():
-            row = rows[is_other].iloc[0]
+            row, noun = rows[is_other].iloc[0], key.removesuffix("_id")
+            source = "recording that the graph was made of" if key == "op_id" else "graph that is colored"
             raise OptionError(
-                f"op {row['op_id']} is {row['op']} in this frame and {there[is_other].iloc[0]} in the graph, as they "
-                f"are of two recordings; give a frame of the recording that the graph was made of, or by='module'."
+                f"{noun} {row[key]} is {row[told]} in this frame and {there[is_other].iloc[0]} in the graph, as they "
+                f"are of {two}; give a frame of the {source}, or by='module'."
             )
     return ids
 
@@ -220,6 +232,8 @@ def _one(values: pd.Series) -> str:
 def _nothing_joins(frame: pd.DataFrame, column: str, key: By, rows: pd.DataFrame, parts: pd.DataFrame) -> str:
     if not len(rows):
         return f"No row of this frame has both {key!r} and {column!r}; its columns are {_columns(frame)}."
+    if key == "node_id":
+        return "No node of this frame is in the graph; give the frame nodes of the graph that is colored."
     if key == "op_id":
         return "No op of this frame is in the graph; give a frame of the recording that the graph was made of."
     paths = [held["module"].dropna().unique()[:SHOWN] for held in (rows, parts)]

@@ -122,7 +122,7 @@ class Trace:
         how: How | None = None,
         by: By | None = None,
     ) -> "Trace":
-        """Returns this graph colored by a column of any frame, joined by its column `op_id` or `module`.
+        """Returns this graph colored by a column of any frame, joined by `op_id`, `module` or `node_id`.
 
         The colors are shown by widget and report, and are saved with the trace: its frame `overlay` has the values.
         `color_by(None)` returns the graph without them.
@@ -137,7 +137,8 @@ class Trace:
                 Usually the sum of times, sizes and counts, and the largest of all else, such as ratios and errors. A
                 column that counts what is below a module already, such as `total_time_us` or `params` of a frame with
                 one row per module, is not summed again. Of texts a box has its own one, else the one that all have.
-            by: "module" or "op_id"; the latter is usual where both are there and the graph is of a recorded step.
+            by: "module", "op_id" or "node_id". The last is usual for frames of a graph, such as its own `nodes`, and
+                "op_id" where it is there and the graph is of a recorded step.
 
         Raises:
             OptionError: if the frame has no such column, or nothing in it joins, or it is ambiguous.

@@ -8,12 +8,15 @@ from collections.abc import Callable
 from os import PathLike
 from typing import Any
 
+import pandas as pd
+
 from nbkit import units
 from nbkit.analysis.graph.op_graph import trace_graph
 from nbkit.analysis.graph_match.compare_graphs import compare_graphs, compared_graphs
 from nbkit.analysis.graph_match.side_frames import merged, one_graph
 from nbkit.analysis.structure.recognise import recognise
 from nbkit.errors import OptionError, nearest
+from nbkit.graphs.overlay import Colored
 from nbkit.schema import MODULES, TENSORS
 from nbkit.trace.trace import Trace
 from nbkit.verbs.load import load
@@ -32,7 +35,14 @@ from nbkit.views.statements.graph import graph_statements
 from nbkit.views.static_html.view import View
 
 
-def opgraph(source: Any, *, against: Any = None, graph: str | None = None, name: str | None = None) -> Trace:
+def opgraph(
+    source: Any,
+    *,
+    against: Any = None,
+    graph: str | None = None,
+    name: str | None = None,
+    color: str | None = None,
+) -> Trace:
     """Returns a trace with the graph of `source` in the frames nodes, edges, graph_tensors and parts.
 
     Parts of RWKV and LLaMA are recognized, from names where there are some and from the dataflow where not: the roles
@@ -45,20 +55,32 @@ def opgraph(source: Any, *, against: Any = None, graph: str | None = None, name:
             parameters and ops of them are the same and which only one of them has. Of several graphs those of equal
             names are compared, else the first with ops of either side.
         graph: the graph that is meant, where the source has several.
+        color: a column of the frame nodes that colors the graph, such as sbp, device, mesh, ring or peer of a dump;
+            `color_by` takes columns of other frames.
         name: what the trace is called where it is shown, in place of the name of the file or the class of the module.
 
     Raises:
-        OptionError: if such a source has no graph, or none of that name.
+        OptionError: if such a source has no graph, or none of that name, or nodes have no such column.
         TraceError: if the file cannot be read.
     """
     trace = _graph_of(source)
     if graph is not None:
         trace = _chosen(trace, graph)
+    colored: Colored = trace.nodes
     if against is not None:
-        trace = _compared(trace, _graph_of(against))
+        right = _graph_of(against)
+        colored = (_known(trace.nodes, color), _known(right.nodes, color))
+        trace = _compared(trace, right)
+    if color is not None:
+        trace = trace.color_by(colored, color)
     if name is not None:
         trace.meta["name"] = name
     return trace
+
+
+def _known(nodes: pd.DataFrame, column: str | None) -> pd.DataFrame | None:
+    """Returns the nodes of a side, None of one where nothing is known of the column."""
+    return None if column in nodes and nodes[column].isna().all() else nodes
 
 
 def _graph_of(source: Any) -> Trace:
@@ -155,6 +177,7 @@ def _add_options(holder: OptionHolder, source: str, meaning: str) -> None:
         "source": Option(metavar=source, help=meaning),
         "against": Option(metavar=source, help=against),
         "graph": Option(metavar="GRAPH"),
+        "color": Option(metavar="COLUMN"),
         "name": Option(help="what the trace is called where it is shown"),
     }
     add_options(holder, opgraph, special)
@@ -163,7 +186,7 @@ def _add_options(holder: OptionHolder, source: str, meaning: str) -> None:
 def _graph(options: Namespace, find: Callable[[str], object]) -> Trace:
     """Returns the trace that the options ask for; `find` gives what a word stands for."""
     against = None if options.against is None else find(options.against)
-    return opgraph(find(options.source), against=against, graph=options.graph, name=options.name)
+    return opgraph(find(options.source), against=against, graph=options.graph, name=options.name, color=options.color)
 
 
 LINE = LineMagic(
@@ -173,6 +196,7 @@ Show the graph of a model, a recorded step, a dump of another framework or an ON
     %opgraph model                           the module tree of a model
     %opgraph _optrace                        the ops of a recorded step
     %opgraph 'rwkv.log' -o log               the graphs in a log, stored as log
+    %opgraph 'rwkv.log' --color sbp          how its tensors are spread over the ranks
     %opgraph program --against 'rwkv.log'    what corresponds in both
 
 SOURCE is a name of this notebook (a module, what torch.export.export() gave, a trace; model.layers is a name, too), or
@@ -217,6 +241,8 @@ modules, RWKV and LLaMA blocks, what repeats.
         shows what it is made of
     {PROGRAM} graph rwkv.log -o report.html
         writes it as a page, with the graph to unfold
+    {PROGRAM} graph llama.prog --color ring -o report.html
+        colors it by the rings in which ranks communicate
     {PROGRAM} graph rwkv.log --against rwkv.onnx
         shows which parts, parameters and ops of both correspond
     {PROGRAM} graph rwkv.log --graph 'GraphBase_0 traced' --save traced

@@ -158,3 +158,53 @@ def test_colors_are_saved_with_the_graph_and_are_taken_away_by_none_or_a_new_gra
     for plain in (loaded.color_by(None), nbkit.opgraph(loaded)):
         assert "overlay" not in plain.frames and "overlay" not in plain.meta
         pd.testing.assert_frame_equal(plain.nodes, tree.nodes)
+
+
+def program(tmp_path: Any, name: str = "program.txt", text: str = MODERN) -> Trace:
+    ring = "    {Out=['y']} = c_allreduce_sum(inputs={X=['y']}, ring_id = 4)\n"
+    (tmp_path / name).write_text(text[:-2] + ring + ring.replace("4", "7") + "}\n")
+    return nbkit.opgraph(tmp_path / name)
+
+
+def of_nodes(graph: Trace, colored: Trace) -> dict[str, Any]:
+    rows = colored.overlay.merge(graph.nodes, on="node_id")
+    return dict(zip(rows["node_id"], rows["category"], strict=True))
+
+
+def test_columns_of_the_graphs_own_nodes_color_each_node(tmp_path: Any) -> None:
+    graph = program(tmp_path)
+    count = len(graph.nodes)
+    rings = {count - 2: "ring 4", count - 1: "ring 7"}  # numbers that are names
+    assert of_nodes(graph, graph.color_by(graph.nodes, "ring")) == rings
+    some = graph.nodes[graph.nodes["ring"] == 7]
+    assert of_nodes(graph, graph.color_by(some, "ring")) == {count - 1: "ring 7"}
+    assert graph.color_by(graph.nodes, "ring").meta["overlay"]["by"] == "node_id"
+    tensors = graph.color_by(graph.graph_tensors, "size_bytes").overlay
+    assert tensors["node_id"].tolist() == sorted(
+        set(graph.graph_tensors.dropna(subset=["node_id", "size_bytes"])["node_id"])
+    )
+    assert of_nodes(graph, nbkit.opgraph(graph, color="ring")) == rings
+
+
+def test_nodes_of_another_graph_are_refused(tmp_path: Any, tree: Trace) -> None:
+    graph = program(tmp_path)
+    with pytest.raises(OptionError, match=r"node 0 is .* in this frame and .* in the graph, as they are of two graphs"):
+        graph.color_by(tree.nodes, "kind")
+    with pytest.raises(OptionError, match="No node of this frame is in the graph; give the frame nodes"):
+        graph.color_by(graph.nodes.assign(node_id=graph.nodes["node_id"] + 1000), "kind")
+    with pytest.raises(OptionError, match="This frame has no column 'rings'; its columns are node_id, graph"):
+        nbkit.opgraph(graph, color="rings")
+    with pytest.raises(OptionError, match="The column 'sbp' is null in every row"):
+        nbkit.opgraph(graph, color="sbp")
+
+
+def test_both_sides_of_a_comparison_are_colored_by_their_nodes(tmp_path: Any, tree: Trace) -> None:
+    left, right = program(tmp_path), program(tmp_path, "other.txt", MODERN.replace("sgd", "momentum"))
+    both = nbkit.opgraph(left, against=right, color="ring")
+    count = len(left.nodes)
+    rows = both.overlay
+    assert rows["node_id"].tolist() == [count - 2, count - 1, 2 * count - 2, 2 * count - 1]
+    assert rows["category"].tolist() == ["ring 4", "ring 7"] * 2
+    one = nbkit.opgraph(left, against=tree, color="ring")
+    assert one.overlay["node_id"].tolist() == [count - 2, count - 1]
+    assert one.meta["overlay"]["sides"][1] is None

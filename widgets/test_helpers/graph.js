@@ -23,10 +23,10 @@ export function graphOf({ nodes, edges = [], parts = [], values = [], trees = []
   const named = (/** @type {any} */ row, /** @type {number} */ at) => ({ graph: "g", kind: "op", name: `n${at}`, op: `op${at}`, ...row });
   return {
     title: "a graph", name: "a model", incomplete: null, figures: [], notes: [], graphs: [...new Set(nodes.map((row) => row.graph ?? "g"))], trees, values, overlay,
-    nodes: table(nodes.map(named), ["graph", "kind", "op", "name", "module", "role", "phase", "inserted", "dtype", "shape", "device", "attributes", "source", "overlay"],
+    nodes: table(nodes.map(named), ["graph", "kind", "op", "name", "module", "role", "phase", "inserted", "dtype", "shape", "device", "sbp", "mesh", "ring", "peer", "attributes", "source", "overlay"],
       ["part_id", "line", "op_id", "overlay", "overlay_rows", ...values.map(({ name }) => name)]),
     edges: table(edges.map(([src, dst], at) => ({ src: src ?? NaN, dst, dst_port: 0, tensor: `t${at}`, dtype: "float32", shape: "[2, null]" })),
-      ["slot", "tensor", "dtype", "shape"], ["src", "src_port", "dst", "dst_port"]),
+      ["slot", "tensor", "dtype", "shape", "sbp"], ["src", "src_port", "dst", "dst_port"]),
     parts: table(parts.map((row) => ({ graph: "g", ...row })), ["graph", "name", "module", "type", "phase", "role", "evidence", "dtypes", "tied_to", "overlay"],
       ["parent_id", "number", "repeat_of", "nodes", "params", "counted_params", "counted_bytes", "tied_params", "unsized_params", "overlay", "overlay_rows"]),
   };

@@ -106,7 +106,7 @@ def _caption(made: dict[str, Any], label: str, scale: str = "") -> str:
     if made.get("caption"):
         return shown(str(made["caption"]))
     own = "of each module itself" if made.get("is_inclusive") else HOW.get(str(made.get("how")), "")
-    what = "modules" if made.get("by") == "module" else "ops"
+    what = {"module": "modules", "node_id": "nodes"}.get(str(made.get("by")), "ops")
     missing = made.get("joined") != made.get("of")
     few = f"{made.get('joined'):,} of {made.get('of'):,} {what} of the frame are here" if missing else ""
     return "; ".join(filter(None, [f"{label}: {own}" if own else label, scale, few]))

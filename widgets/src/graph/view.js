@@ -4,7 +4,7 @@ import { waysOf } from "./model/colors.js";
 import { textAt } from "./data/data.js";
 import { announcement } from "./model/describe.js";
 import { GraphModel } from "./model/model.js";
-import { foldAround } from "./data/hierarchy.js";
+import { foldAround, ROOT } from "./data/hierarchy.js";
 import { HEAD } from "./layout/scene.js";
 import { nextMatch } from "./data/search.js";
 import { counted } from "../shared/units.js";
@@ -111,6 +111,8 @@ export class GraphView {
     if (stage.view.width) model.openToFit(stage.view);
     if (model.scene.open.size !== size) this.show();
     stage.openWhole();
+    const repeats = model.repeatsIn(ROOT);
+    if (stage.view.width && repeats >= 0 && model.scene.isShown(repeats)) this.frame(repeats, AROUND);
   }
 
   get marks() {

@@ -5,6 +5,7 @@ import { waysOf } from "../../src/graph/model/colors.js";
 import { announcement } from "../../src/graph/model/describe.js";
 import { GraphModel } from "../../src/graph/model/model.js";
 import { KEYS, movedTo } from "../../src/graph/layout/moves.js";
+import { KINDS } from "../../src/graph/data/hierarchy.js";
 import { nextMatch } from "../../src/graph/data/search.js";
 import { askedFor, traitsOf } from "../../src/graph/data/selection.js";
 import { actionOf } from "../../src/shared/keys.js";
@@ -118,18 +119,31 @@ test("an area is widened as far as the view has room for it", () => {
   assert.deepEqual(widened({ x: 5, y: 5, width: 400, height: 200 }, 90, { x: 0, y: 0, scale: 1 }, view), { x: 5, y: 5, width: 400, height: 200 });
 });
 
-test("a graph opens whole where it can be read so, else at its top, and opens no more parts than fit", () => {
+test("a graph opens whole where it can be read so, else at its top, and no more parts than fit but for the way to what repeats", () => {
   assert.deepEqual(opening({ width: 100, height: 100 }, VIEW), fitted({ x: 0, y: 0, width: 100, height: 100 }, VIEW));
   const tall = opening({ width: 100, height: 5000 }, VIEW);
   assert.deepEqual([tall.scale, tall.y, tall.x], [1, -16, -150]);
   const wide = opening({ width: 5000, height: 100 }, VIEW);
   assert.equal(wide.scale, 0.45);
-  const open = (/** @type {{width: number, height: number}} */ view) => {
-    const model = new GraphModel(layered(2), "g", true, LETTER);
+  const open = (/** @type {{width: number, height: number}} */ view, hasRepeats = false) => {
+    const data = layered(2);
+    if (!hasRepeats) data.parts.numbers.repeat_of.fill(NaN);
+    const model = new GraphModel(data, "g", true, LETTER);
     model.openToFit(view);
     return model.scene.open.has(model.tree.ofPart[0]);
   };
-  assert.deepEqual([open({ width: 400, height: 400 }), open({ width: 400, height: 60 })], [true, false]);
+  assert.deepEqual([open({ width: 400, height: 400 }), open({ width: 400, height: 60 }), open({ width: 400, height: 60 }, true)], [true, false, true]);
+});
+
+test("what repeats is found on the way down, and rings, meshes and SBP are colors and can be searched for", () => {
+  const model = new GraphModel(layered(3), "g", true, LETTER);
+  assert.equal(model.tree.kind[model.repeatsIn(0)], KINDS.repeats);
+  const data = graphOf({ nodes: [{ ring: "ring 32", sbp: "S(0)" }, { ring: "ring 28" }] });
+  const plain = new GraphModel(data, "g", true, LETTER);
+  assert.equal(plain.repeatsIn(0), -1);
+  assert.deepEqual(waysOf(data).map(([name]) => name), ["sbp", "ring"]);
+  assert.deepEqual(plain.search("ring 32").map((item) => plain.tree.row[item]), [0]);
+  assert.deepEqual(plain.details(plain.tree.ofNode[0]).fields.filter(([name]) => ["sbp", "ring"].includes(name)), [["sbp", "S(0)"], ["ring", "ring 32"]]);
 });
 
 test("what was open stays open where only the colors of a graph change", () => {

@@ -3,7 +3,7 @@
 import { textAt } from "./data.js";
 import { KINDS, ROOT } from "./hierarchy.js";
 
-const NODE_TEXTS = ["op", "name", "module", "role", "inserted"];
+const NODE_TEXTS = ["op", "name", "module", "role", "inserted", "device", "sbp", "mesh", "ring", "peer"];
 const PART_TEXTS = ["name", "module", "type", "role"];
 
 /** @typedef {import("./data.js").Data} Data @typedef {import("./hierarchy.js").Hierarchy} Hierarchy */

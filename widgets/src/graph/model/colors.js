@@ -26,7 +26,7 @@ const MOST = 11;
 
 /** Returns the name and label of each way to color that shows something, what was asked for first. @param {Data} data @returns {[string, string][]} */
 export function waysOf({ nodes, values, correspondence, overlay, trees, graphs }) {
-  const known = ["role", "phase", "inserted", "device", "dtype"].filter((name) => nodes.texts[name].values.length > 0);
+  const known = ["role", "phase", "inserted", "device", "sbp", "mesh", "ring", "peer", "dtype"].filter((name) => nodes.texts[name].values.length > 0);
   const ofTexts = (known.length ? known : ["role"]).map((name) => /** @type {[string, string]} */ ([name, name === "inserted" ? "inserted by" : name]));
   const ofValues = values.map(({ name, label }) => /** @type {[string, string]} */ ([name, label]));
   const difference = /** @type {[string, string][]} */ (correspondence ? [["difference", "difference"]] : []);

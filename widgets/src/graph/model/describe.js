@@ -11,7 +11,7 @@ import { pathOf, subtitleOf, tensorText, titleOf } from "../data/words.js";
 
 /** Most tensors that are listed. */
 const MOST = 60;
-const NODE_FIELDS = ["kind", "op", "name", "module", "role", "phase", "inserted", "dtype", "shape", "device", "source"];
+const NODE_FIELDS = ["kind", "op", "name", "module", "role", "phase", "inserted", "dtype", "shape", "device", "sbp", "mesh", "ring", "peer", "source"];
 const PART_FIELDS = ["type", "module", "role", "phase", "evidence"];
 /** @typedef {import("../data/data.js").Data} Data @typedef {import("../data/hierarchy.js").Hierarchy} Hierarchy @typedef {import("../data/edges.js").Edges} Edges */
 /**
@@ -99,9 +99,9 @@ function isInside(tree, item, holder) {
 
 /** @param {Data} data @param {number} edge @param {number} node @param {boolean} isRead @returns {Tensor} */
 function tensorOf({ nodes, edges }, edge, node, isRead) {
-  const [slot, tensor, dtype, shape] = ["slot", "tensor", "dtype", "shape"].map((name) => textAt(edges.texts[name], edge));
+  const [slot, tensor, dtype, shape, sbp] = ["slot", "tensor", "dtype", "shape", "sbp"].map((name) => textAt(edges.texts[name], edge));
   const name = node < 0 ? "outside of the graph" : textAt(nodes.texts.name, node) || textAt(nodes.texts.op, node) || textAt(nodes.texts.kind, node) || "";
-  return { slot: (isRead ? slot : null) ?? "", tensor: [tensorText(dtype, shape), tensor].filter(Boolean).join(" · "), node, name };
+  return { slot: (isRead ? slot : null) ?? "", tensor: [tensorText(dtype, shape), sbp, tensor].filter(Boolean).join(" · "), node, name };
 }
 
 /** Returns what a screen reader hears of an item. @param {Data} data @param {Hierarchy} tree @param {number} item @param {boolean} isOpen @param {import("../data/edges.js").Edges} edges */

@@ -17,6 +17,8 @@ import { lineText } from "../data/words.js";
 const MOST_FAR = 200;
 /** Most boxes that a graph opens with, but for those of parts that are alone on their level. */
 const MOST_AT_FIRST = 16;
+/** Most of them on the way to what repeats. */
+const MOST_ON_THE_WAY = 48;
 
 export class GraphModel {
   /** @param {import("../data/data.js").Data} data @param {string} graph @param {boolean} hasValues @param {{title: number, subtitle: number}} letter widths */
@@ -48,12 +50,26 @@ export class GraphModel {
       const largest = open.sort((left, right) => size[right] - size[left] || left - right)[0];
       const next = others.length ? largest : only;
       boxes += others.length;
-      if (next === undefined || this.isRepeats(next) || (others.length && boxes + children[next].length > most)) return;
+      if (next === undefined || this.isRepeats(next)) return;
+      // The way to what repeats is what one looks for: it is open also where not all of it fits.
+      const leads = this.repeatsIn(next) >= 0;
+      if (others.length && boxes + children[next].length > (leads && most ? MOST_ON_THE_WAY : most)) return;
       this.scene.toggle([next], true);
       // What is all of a graph is open also where it does not fit.
-      if (view && (at !== ROOT || others.length) && !fits(this.scene.drawn(), view)) return this.scene.toggle([next], false);
+      if (view && (at !== ROOT || others.length) && !leads && !fits(this.scene.drawn(), view)) return this.scene.toggle([next], false);
       at = next;
     }
+  }
+
+  /** Returns what repeats on the way down through the largest parts: the first such item, -1 for none. @param {number} item @returns {number} */
+  repeatsIn(item) {
+    const { children, kind, size } = this.tree;
+    const found = children[item].find((child) => kind[child] === KINDS.repeats) ?? (item !== ROOT && this.isRepeats(item) ? item : -1);
+    if (found >= 0) return found;
+    const parts = children[item].filter((child) => kind[child] === KINDS.part);
+    const open = item === ROOT && parts.length > 1 ? parts.filter((part) => this.isForward(part)) : parts;
+    const largest = open.sort((left, right) => size[right] - size[left] || left - right)[0] ?? -1;
+    return largest < 0 ? -1 : this.repeatsIn(largest);
   }
 
   /** Tells whether a part holds nothing but repeats of one form. @param {number} item */
