@@ -50,6 +50,7 @@ class _Flow:
     def of(cls, step: Step, modules: pd.DataFrame) -> "_Flow":
         inputs = np.flatnonzero(~step.is_output)
         made_by = step.sources[inputs]
+        made_by[_reads_own_parameter(step, modules, inputs, made_by)] = -1
         loose = inputs[made_by < 0]
         numbers, different = pd.factorize(step.tensor_ids[loose])
         outside = loose[np.unique(numbers, return_index=True)[1]] if len(different) else loose
@@ -65,6 +66,24 @@ class _Flow:
     def names(self, rows: Ids) -> pd.Series:
         """Returns what the tensors of these rows are called."""
         return self.texts.reindex(self.step.tensor_ids[rows]).reset_index(drop=True)
+
+
+def _reads_own_parameter(step: Step, modules: pd.DataFrame, inputs: Ids, made_by: Ids) -> npt.NDArray[np.bool_]:
+    """Returns which inputs are parameters of a model that the step itself made, such as inside of opcost.
+
+    They stand for what the model holds, as those of a model from before do: what filled them is none of its ops. What
+    the optimizer wrote to them is.
+    """
+    tensors = step.tensors
+    first = tensors.drop_duplicates("tensor_id")
+    is_made = first["role"].eq("output") & first["name"].notna() & first["state_name"].isna()
+    made = np.isin(step.tensor_ids[inputs], first["tensor_id"][is_made])
+    # A path is also that of the plain tensor behind a parameter: the model reads the parameter.
+    used = inputs[made & step.ops["phase"].iloc[step.op_ids[inputs]].eq("forward").to_numpy(bool)]
+    rows = tensors.loc[used].drop_duplicates("name").index.to_numpy()
+    own = step.tensor_ids[rows[_kinds(step, rows, modules) == "parameter"]] if len(rows) else rows
+    is_updated = step.ops["phase"].iloc[step.op_ids[made_by]].eq("optimizer").to_numpy(bool)
+    return (made_by >= 0) & ~is_updated & np.isin(step.tensor_ids[inputs], own)
 
 
 def _kinds(step: Step, outside: Ids, modules: pd.DataFrame) -> npt.NDArray[np.str_]:

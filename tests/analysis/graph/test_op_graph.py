@@ -183,3 +183,37 @@ def test_arguments_that_are_not_the_same_are_told_where_graphs_are_compared():
     found = compare_graphs(step(0), step(1)).set_index("left_op")
     assert found["message"]["aten._softmax.default"] == "dim is 0 on the left, 1 on the right"
     assert found["message"].drop("aten._softmax.default").isna().all()
+
+
+def test_parameters_of_a_model_that_the_step_made_are_parameters():
+    with nbkit.opcost() as counted:
+        model = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2, bias=False))
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        model(torch.zeros(2, 4)).sum().backward()
+        optimizer.step()
+        model(torch.zeros(2, 4))
+    nodes, edges = nbkit.opgraph(counted).nodes, nbkit.opgraph(counted).edges
+    held = nodes[nodes["kind"] == "parameter"]
+    assert held["name"].tolist() == ["0.weight", "0.bias", "2.weight"]
+    assert held["shape"].tolist() == ["[8, 4]", "[8]", "[2, 8]"]
+    products = nodes.index[nodes["op"].isin(["aten.t.default", "aten.addmm.default"]) & (nodes["phase"] == "forward")]
+    readers = edges[edges["dst"].isin(products)].merge(nodes, left_on="src", right_on="node_id")
+    assert (readers["kind"] == "parameter").any()
+    # What the optimizer has written is read from there by the second forward.
+    written = nodes.index[nodes["op"].str.contains("_foreach_add_|aten.add_", na=False)]
+    assert edges["src"].isin(written).any()
+
+
+def test_a_model_made_inside_of_opcost_is_paired_with_one_from_outside():
+    def model():
+        return nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2))
+
+    with nbkit.opcost() as counted:
+        first = model()  # names are those of models that still live at the end
+        first(torch.zeros(2, 4))
+    with nbkit.optrace() as recorded:
+        second = model()
+        second(torch.zeros(2, 4))
+    for step in (counted, recorded):
+        rows = nbkit.opgraph(step, against=nbkit.opgraph(model())).correspondence.query("level == 'parameter'")
+        assert rows["action"].tolist() == ["match"] * 4
