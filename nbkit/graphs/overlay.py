@@ -136,6 +136,11 @@ def _is_one_each(rows: pd.DataFrame, key: By) -> bool:
     return key == "module" and not rows.duplicated([name for name in ("module", "phase") if name in rows]).any()
 
 
+def named(numbers: pd.Series) -> pd.Series:
+    """Returns 'ring 32' of numbers that are names, which have colors and can be searched for."""
+    return numbers.map(f"{numbers.name} {{}}".format, na_action="ignore").astype(object)
+
+
 def _column(frame: Any, column: str) -> pd.Series:
     """Returns the column as float64 or as texts."""
     if not isinstance(frame, pd.DataFrame):
@@ -145,7 +150,7 @@ def _column(frame: Any, column: str) -> pd.Series:
         raise OptionError(f"This frame has no column {column!r}; its columns are {_columns(frame)}.")
     values = frame[column]
     if column in NAMES and is_numeric_dtype(values):
-        values = values.map(f"{column} {{}}".format, na_action="ignore").astype(object)
+        values = named(values)
     if isinstance(values, pd.DataFrame):
         raise OptionError(f"This frame has {values.shape[1]} columns {column!r}; rename all but one.")
     if is_numeric_dtype(values) and not is_bool_dtype(values) and values.dtype.kind != "c":

@@ -69,7 +69,8 @@ def opgraph(
     colored: Colored = trace.nodes
     if against is not None:
         right = _graph_of(against)
-        colored = (_known(trace.nodes, color), _known(right.nodes, color))
+        left, other = _known(trace.nodes, color), _known(right.nodes, color)
+        colored = (left, other) if left is not None or other is not None else (trace.nodes, right.nodes)
         trace = _compared(trace, right)
     if color is not None:
         trace = trace.color_by(colored, color)

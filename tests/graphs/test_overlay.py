@@ -208,3 +208,5 @@ def test_both_sides_of_a_comparison_are_colored_by_their_nodes(tmp_path: Any, tr
     one = nbkit.opgraph(left, against=tree, color="ring")
     assert one.overlay["node_id"].tolist() == [count - 2, count - 1]
     assert one.meta["overlay"]["sides"][1] is None
+    with pytest.raises(OptionError, match="On the left: The column 'sbp' is null in every row"):
+        nbkit.opgraph(left, against=right, color="sbp")

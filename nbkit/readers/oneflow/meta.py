@@ -62,8 +62,9 @@ def run_frames(log: Log, tensors: list[dict[str, Any]]) -> dict[str, pd.DataFram
     """Returns the frames module_tensors, passes, memory_plan and settings; those without a row are left out."""
     of, iterations = log.facts, log.metrics.iterations
     passes = [
-        {**{name: row[name] for name in ("graph", "number", "name")}, "duration_us": _us(row["seconds"])}
+        {"graph": row["graph"], "number": row["number"], "name": row["name"], "duration_us": seconds and seconds * 1e6}
         for row in of.passes
+        for seconds in [row["seconds"]]
     ]
     planned = [] if iterations is None else [{"name": "iterations", "text": str(iterations), "line": None}]
     frames = {
@@ -75,23 +76,23 @@ def run_frames(log: Log, tensors: list[dict[str, Any]]) -> dict[str, pd.DataFram
     return {name: frame for name, frame in frames.items() if len(frame)}
 
 
-def _us(seconds: float | None) -> float | None:
-    return None if seconds is None else seconds * 1e6
-
-
 def _planned(plans: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
     """Yields rows of what each device needs, and of its parts."""
     for plan in plans:
         where = {name: plan[name] for name in ("graph", "rank", "device")}
         for kind in PARTS:
             if (size := plan.get(f"{kind}_mb")) is not None:
-                yield {**where, "kind": kind, "count": plan.get(f"{kind}_count"), "size_bytes": round(size * MB)}
+                yield {**where, "kind": kind, "count": plan.get(f"{kind}_count"), "size_bytes": _bytes(size)}
 
 
 def _block(row: dict[str, Any]) -> dict[str, Any]:
-    size = None if row["mb"] is None else round(row["mb"] * MB)
     where = {name: row[name] for name in ("device", "chunk", "block")}
-    return {**where, "kind": "block", "count": row["tensors"], "size_bytes": size}
+    return {**where, "kind": "block", "count": row["tensors"], "size_bytes": _bytes(row["mb"])}
+
+
+def _bytes(mb: float | None) -> int | None:
+    """Returns bytes; None of more than a column holds, which no device has."""
+    return None if mb is None or abs(mb) * MB >= 2**62 else round(mb * MB)
 
 
 def facts(log: Log, mojibake: Mojibake) -> dict[str, Any]:

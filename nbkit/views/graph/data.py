@@ -8,6 +8,7 @@ import pandas as pd
 
 from nbkit.analysis.query.encoded import TextColumn, text_column
 from nbkit.analysis.structure.parameters import held_parameters
+from nbkit.graphs.overlay import NAMES, named
 from nbkit.schema import CORRESPONDENCE, EDGES, GRAPH_TENSORS, MODULES, NODES, PARTS, TEXT, Table
 from nbkit.trace.trace import Trace
 from nbkit.views.graph.overlay import NAME as OVERLAID
@@ -20,8 +21,6 @@ from nbkit.views.summary.names import shown
 
 NAME_LIMIT, ATTRIBUTES_LIMIT = 400, 4000
 SIDES = ("left", "right")
-# Numbers that are names.
-NAMED = ("ring", "peer")
 COMPARED = ("level", "relation", "message")
 # Figures of how a graph's step was recorded, which say nothing of the graph.
 OF_RECORDING = ("overhead", "recorder")
@@ -36,7 +35,7 @@ def graph_data(trace: Trace) -> bytes:
     """
     known, values, overlay = facts(trace), node_values(trace), overlay_in(trace)
     nodes, parts, sides = graph_frame(trace, NODES), graph_frame(trace, PARTS), comparison_sides(trace)
-    nodes = nodes.assign(**{name: _named(nodes[name]) for name in NAMED})
+    nodes = nodes.assign(**{name: named(nodes[name]).astype(TEXT) for name in NAMES})
     trees = module_trees(nodes)
     held = held_parameters(nodes, parts, graph_frame(trace, GRAPH_TENSORS))
     outlines = [VALUES[name].outline(name) for name in values]
@@ -78,11 +77,6 @@ def graph_frame(trace: Trace, table: Table) -> pd.DataFrame:
 def module_trees(nodes: pd.DataFrame) -> list[str]:
     """Returns the graphs that are trees of modules, in which nothing is computed."""
     return [str(graph) for graph, few in nodes.groupby("graph", sort=False) if is_module_tree(few)]
-
-
-def _named(numbers: pd.Series) -> pd.Series:
-    """Returns 'ring 32' of a number that is a name, which has a color and can be searched for."""
-    return numbers.map(f"{numbers.name} {{}}".format, na_action="ignore").astype(TEXT)
 
 
 def _table(

@@ -31,6 +31,7 @@ def graph_statements(trace: Trace) -> list[Statement]:
         _counts("Which ops", ops["op"], "op"),
         _counts("Which phases", nodes["phase"], "node"),
         _counts("What was inserted", nodes["inserted"], "node"),
+        _counts("SBP of results", nodes["sbp"], "node"),
         skipped_statement(trace.meta),
     ]
     return [statement for statement in statements if statement.sentences]

@@ -7,8 +7,9 @@ import pandas as pd
 
 from nbkit import units
 from nbkit.ops.kinds import op_kind
-from nbkit.schema import MEMORY_PLAN, METRICS, NODES, PASSES, SETTINGS, Table
+from nbkit.schema import MEMORY_PLAN, METRICS, NODES, PASSES, SETTINGS
 from nbkit.trace.trace import Trace
+from nbkit.views.sections.graph.run import frame_in
 from nbkit.views.statements.statement import Statement
 from nbkit.views.summary.names import shown
 
@@ -35,18 +36,20 @@ def _statement(question: str, sentences: Iterator[str], *, is_first: bool) -> St
     return Statement(question, tuple((text,) for text in sentences), is_first=is_first)
 
 
-def _frame(trace: Trace, table: Table) -> pd.DataFrame:
-    return table.check(trace.frames.get(table.name, table.frame()))
+def _number(settings: pd.DataFrame, name: str) -> str | None:
+    """Returns a setting that is a number; a config file may have an expression there."""
+    texts = settings.loc[settings["name"].eq(name), "text"].dropna()
+    return next((units.count(int(text)) for text in texts if text.isdecimal()), None)
 
 
 def _loss(trace: Trace) -> Iterator[str]:
-    metrics, settings = _frame(trace, METRICS), _frame(trace, SETTINGS)
+    metrics, settings = frame_in(trace, METRICS), frame_in(trace, SETTINGS)
     names = [name for name in metrics["name"].dropna().unique() if "loss" in name]
     if not names:
         return
     rows = metrics[metrics["name"] == names[0]].sort_values("step", kind="stable")
-    planned = settings.loc[settings["name"] == "iterations", "text"]
-    whole = f" of {units.count(int(planned.iloc[0]))}" if len(planned) else ""
+    planned = _number(settings, "iterations")
+    whole = f" of {planned}" if planned else ""
     steps, losses = rows["step"].tolist(), rows["value"].to_numpy()
     known = np.flatnonzero(np.isfinite(losses))
     if not len(known):
@@ -65,20 +68,16 @@ def _loss(trace: Trace) -> Iterator[str]:
 
 
 def _ranks(trace: Trace) -> Iterator[str]:
-    nodes, settings = _frame(trace, NODES), _frame(trace, SETTINGS)
+    nodes, settings = frame_in(trace, NODES), frame_in(trace, SETTINGS)
     moving = nodes[nodes["ring"].notna()]
     if moving["graph"].nunique() == 1 and (partners := [*_partners(moving)]):
         yield f"This stage {' and '.join(partners)}."
     elif len(moving):
-        rings = sorted(moving["ring"].unique())
-        yield f"{units.counted(len(moving), 'op')} in {units.counted(len(rings), 'ring')} communicate."
+        rings = units.counted(moving["ring"].nunique(), "ring")
+        yield f"{units.counted(len(moving), 'op')} in {rings} communicate."
     yield from _mesh(trace, nodes)
-    world = settings.loc[settings["name"] == "world_size", "text"]
-    if len(world):
-        yield f"World size {units.count(int(world.iloc[0]))}."
-    if nodes["sbp"].notna().any():
-        results = nodes[nodes["graph"] == nodes["graph"].iloc[-1]]["sbp"].value_counts()
-        yield f"SBP of results: {_listed(results)}."
+    if world := _number(settings, "world_size"):
+        yield f"World size {world}."
 
 
 def _partners(moving: pd.DataFrame) -> Iterator[str]:
@@ -87,11 +86,7 @@ def _partners(moving: pd.DataFrame) -> Iterator[str]:
     for kind, words in TOWARDS.items():
         pairs = moving[(kinds == kind) & moving["peer"].notna()].drop_duplicates(["ring", "peer"])
         if len(pairs):
-            yield f"{words} {' and '.join(f'rank {peer} of ring {ring}' for ring, peer in _pairs(pairs))}"
-
-
-def _pairs(rows: pd.DataFrame) -> Iterator[tuple[int, int]]:
-    return zip(rows["ring"].tolist(), rows["peer"].tolist(), strict=True)
+            yield f"{words} {' and '.join(f'rank {row.peer} of ring {row.ring}' for row in pairs.itertuples())}"
 
 
 def _mesh(trace: Trace, nodes: pd.DataFrame) -> Iterator[str]:
@@ -109,20 +104,15 @@ def _mesh(trace: Trace, nodes: pd.DataFrame) -> Iterator[str]:
         yield f"The optimizer is sharded: {units.counted(owned, 'parameter')} updated here, {received} received."
 
 
-def _listed(counts: "pd.Series[int]") -> str:
-    return ", ".join(f"{shown(str(name))} {units.count(count)}" for name, count in counts.items())
-
-
 def _memory(trace: Trace) -> Iterator[str]:
-    plan = _frame(trace, MEMORY_PLAN)
+    plan = frame_in(trace, MEMORY_PLAN)
     totals = plan[plan["kind"].eq("total") & plan["size_bytes"].notna()]
     if not len(totals):
         return
     at = int(totals["size_bytes"].nlargest(1).index[0])
     name, largest = plan["graph"][at], int(plan["size_bytes"][at])
     of_graph = totals[totals["graph"].eq(name)].drop_duplicates(["rank", "device"])
-    several = len(of_graph) > 1
-    where = f"on each of {len(of_graph)} devices" if several else "on one device"
+    where = f"on each of {len(of_graph)} devices" if len(of_graph) > 1 else "on one device"
     where = "on the device that needs most" if of_graph["size_bytes"].nunique() > 1 else where
     whose = f" of {shown(str(name))}" if totals["graph"].nunique() > 1 else ""
     # The parts of a total stand behind it.
@@ -134,7 +124,7 @@ def _memory(trace: Trace) -> Iterator[str]:
 
 
 def _compiled(trace: Trace) -> Iterator[str]:
-    passes = _frame(trace, PASSES)
+    passes = frame_in(trace, PASSES)
     known = passes["duration_us"].dropna()
     if len(passes):
         took = ", of unknown times"

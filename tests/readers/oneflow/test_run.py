@@ -43,6 +43,12 @@ def test_passes_memory_and_settings_are_frames(tmp_path: Any) -> None:
     assert trace.meta["oneflow"]["config"] == ["# lr = 3", "train.lr = 8e-4"]
 
 
+def test_sizes_that_no_device_has_are_null(tmp_path: Any) -> None:
+    trace = logs.read(tmp_path, logs.text(logs.records()).replace("[ 12.5 MiB ]", "[ 1e300 MiB ]"))
+    assert trace.memory_plan["size_bytes"].isna().tolist() == [True, False, False, False]
+    assert trace.memory_plan.columns[0] == "graph" and "Memory planned" not in trace.summary()
+
+
 def test_a_config_that_cannot_be_read_is_noted(tmp_path: Any) -> None:
     trace = logs.read(tmp_path, CONFIG.replace("train.lr =", "train.lr: [") + logs.text(logs.records()))
     assert any("config file in the log is no Python" in note for note in trace.meta["notes"])

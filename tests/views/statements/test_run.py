@@ -65,7 +65,7 @@ def test_a_stage_receives_and_sends_within_rings() -> None:
     assert stage({"op": "add"}) == []
 
 
-def test_mesh_sharding_and_sbp_are_told() -> None:
+def test_mesh_sharding_and_world_size_are_told() -> None:
     parallel = {"dimensions": {"dp": 2, "pp": 2}, "ranks": [0, 1, 2, 3], "meshes": []}
     meta = {"paddle": {"parallelism": parallel, "sharding": {"owned": ["a"], "received": {"b": 1, "c": 1}}}}
     assert stage({"mesh": "dp 2: ranks 1, 3"}, {"mesh": "dp 2: ranks 1, 3"}, {"mesh": "all"}, meta=meta) == [
@@ -73,7 +73,9 @@ def test_mesh_sharding_and_sbp_are_told() -> None:
         "Most ops that name a mesh, 2, are for dp 2: ranks 1, 3.",
         "The optimizer is sharded: 1 parameter updated here, 2 received.",
     ]
-    assert stage({"sbp": "B"}, {"sbp": "B"}, {"sbp": "S(0)"}) == ["SBP of results: B 2, S(0) 1."]
+    world = [{"name": "world_size", "text": text} for text in ("int(os.environ['N'])", "2")]
+    assert told(settings=SETTINGS.frame(world)) == {"Which ranks": ["World size 2."]}
+    assert told(settings=SETTINGS.frame(world[:1])) == {}
 
 
 def plan(*rows: tuple[Any, ...]) -> list[str]:
