@@ -197,7 +197,7 @@ Show the graph of a model, a recorded step, a dump of another framework or an ON
     %opgraph model                           the module tree of a model
     %opgraph _optrace                        the ops of a recorded step
     %opgraph 'rwkv.log' -o log               the graphs in a log, stored as log
-    %opgraph 'rwkv.log' --color sbp          how its tensors are spread over the ranks
+    %opgraph 'rwkv.log' --color sbp          colored by how tensors are spread
     %opgraph program --against 'rwkv.log'    what corresponds in both
 
 SOURCE is a name of this notebook (a module, what torch.export.export() gave, a trace; model.layers is a name, too), or
