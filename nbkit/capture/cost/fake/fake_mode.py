@@ -63,7 +63,7 @@ class Alike:
     __slots__ = ("costs", "patterns")
 
     def __init__(self, has_kept_result: bool) -> None:
-        self.costs: dict[bool, Any] = {}
+        self.costs: dict[bool | str, Any] = {}
         self.patterns: dict[Any, Any] | None = {} if has_kept_result else None
 
 
