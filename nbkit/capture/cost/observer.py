@@ -17,7 +17,9 @@ from torch.nn import Parameter
 from torch.nn.parameter import is_lazy
 
 from nbkit.capture.cost.engine_sums import EngineSums
+from nbkit.capture.cost.fake.absent_devices import stand_in
 from nbkit.capture.cost.fake.asked_values import Values
+from nbkit.capture.cost.fake.fake_mode import DEVICE
 from nbkit.capture.cost.fake.fake_step import FakeStep
 from nbkit.capture.cost.fake.left_as_it_was import LeftAsItWas
 from nbkit.capture.cost.fake.refusals import refuse_ranks
@@ -34,7 +36,10 @@ from nbkit.devices.device import Device
 from nbkit.devices.roofline import with_times
 from nbkit.trace.trace import Trace
 
-DEVICE = torch.ops.prim.device.default
+MOVED = (
+    "The step moves a model that shares weights, or whose optimizer was made before: its parameters count as new ones, "
+    "shared ones twice, and that optimizer updates none. Make the model inside the step, or move it before."
+)
 ADD = torch.ops.aten.add.Tensor
 aten = torch.ops.aten
 # In a backward formula these write into zeros made for them; on fake tensors torch takes the form that makes another.
@@ -89,6 +94,7 @@ class CostObserver(Observer):
         self.optimizers: WeakSet[Any] = WeakSet()
         self.models: dict[str, Any] = {}  # by their label in the frames
         self.unmet: list[FakeTensor] = []
+        self.is_moved = False  # a real model, by the step itself
         self.recomputed: set[int] = set()  # slots of ops, and at last op_ids, that a checkpoint runs again
 
     step_type = FakeStep
@@ -113,6 +119,7 @@ class CostObserver(Observer):
                 self.conditions.inside(self),
             ):  # fmt: skip
                 yield
+                self._note_moved()
         finally:
             swap.remove()
             modules.roots.on_new = None
@@ -229,26 +236,43 @@ class CostObserver(Observer):
         }
         meta = {} if self.device is None else {"cost_device": self.device.peaks()}
         meta |= {"computed_values": self.step.asking.computed, "bounded_values": self.step.asking.bounds}
-        return frames, {"unknown_flops": self.costs.unknown(), "notes": [*self.step.notes(), *self.saved.notes], **meta}
+        notes = [*self.step.notes(), *self.saved.notes, *([MOVED] if self._is_lost_in_move() else [])]
+        return frames, {"unknown_flops": self.costs.unknown(), "notes": notes, **meta}
 
     def completed(self, frames: Frames, meta: Meta) -> tuple[Frames, Meta]:
         return {**frames, "module_costs": module_costs(frames["modules"], frames["costs"], frames["saved"])}, meta
+
+    def _note_moved(self) -> None:
+        """Tells what stands for parameters and buffers of a real model that the step moved; later they are back."""
+        for kind, tensor in self._of_models():
+            if isinstance(tensor, FakeTensor) and (held := self.storages.of(tensor)) is not None:
+                held.kind = kind
+                self.is_moved = True
+
+    def _is_lost_in_move(self) -> bool:
+        """Returns whether a model was moved that shares weights, or whose parameters an optimizer knew before."""
+        real = [tensor for _, tensor in self._of_models() if isinstance(tensor, Parameter)]
+        roots = [root.module() for root in self.modules.roots.roots]
+        every = [each for model in roots if model for _, each in model.named_parameters(remove_duplicate=False)]
+        known = {id(each) for held in self.optimizers for group in held.param_groups for each in group["params"]}
+        return self.is_moved and (len(every) > len(real) or any(id(tensor) in known for tensor in real))
+
+    def _of_models(self) -> Iterator[tuple[str, Tensor]]:
+        for root in self.modules.roots.roots:
+            if (model := root.module()) is not None:
+                for kind, tensors in ((PARAMETER, model.parameters()), (BUFFER, model.buffers())):
+                    yield from ((kind, tensor) for tensor in tensors)
 
     def _note_models(self) -> None:
         """Tells parameters from buffers, and adds those that no op took."""
         roots = self.modules.roots
         self.models = {label: root.module for label, root in zip(roots.labels(), roots.roots, strict=True)}
-        for root in roots.roots:
-            model = root.module()
-            for kind, tensors in (
-                ((PARAMETER, model.parameters()), (BUFFER, model.buffers())) if model is not None else ()
-            ):
-                for tensor in tensors:
-                    if is_lazy(tensor):
-                        continue
-                    held = self.storages.made(self._as_seen(tensor), kind, BEFORE)
-                    if held is not None:
-                        held.kind = kind
+        for kind, tensor in self._of_models():
+            if is_lazy(tensor):
+                continue
+            held = self.storages.made(self._as_seen(tensor), kind, BEFORE)
+            if held is not None:
+                held.kind = kind
 
     def _as_seen(self, tensor: Tensor) -> Tensor:
         """Returns the tensor that the step would see, if an op took this one; it lives until the frames are built."""
@@ -269,9 +293,8 @@ def _timed(costs: pd.DataFrame, device: Device) -> pd.DataFrame:
 
 
 def _device_of(tensor: Any) -> torch.device:
-    """Returns the device that a tensor is said to be on; it never raises, which would end the process here."""
-    device: torch.device = getattr(tensor, "fake_device", None) or tensor.device
-    return device
+    """Returns the device that torch in C++ is told of; it never raises, which would end the process here."""
+    return stand_in(getattr(tensor, "fake_device", None) or tensor.device)
 
 
 def _is_of_formula() -> bool:

@@ -18,9 +18,9 @@ class opcost(Recorder):  # noqa: N801  a context manager is named like the funct
 
     The step runs on shapes alone (torch's FakeTensorMode): forward, backward and optimizer. Real models and tensors are
     taken as they are and left as they are, nothing is computed unless the step asks for values, and a model that was
-    made inside, or on the meta device, may be larger than the machine. `trace.costs` has a row per aten op, `storages`
-    and `memory` say what is allocated and when it is freed, `saved` what is kept for the backward pass; `module_costs`
-    has a row per module.
+    made inside, or on the meta device, may be larger than the machine; `device="cuda"` and `.cuda()` count as if CUDA
+    were there. `trace.costs` has a row per aten op, `storages` and `memory` say what is allocated and when it is freed,
+    `saved` what is kept for the backward pass; `module_costs` has a row per module.
 
     Args:
         device: what to predict times for, such as "H100", or "this machine" after `nbkit.calibrate()`. They are in
@@ -33,8 +33,8 @@ class opcost(Recorder):  # noqa: N801  a context manager is named like the funct
 
     Raises:
         OptionError: for a device that is not known or not measured, or another `values`.
-        CostError: from the op that needs values that cannot be computed, has no rule for its result's shape, or makes
-            a tensor on an accelerator that this torch cannot use; the trace so far is kept.
+        CostError: from the op that needs values that cannot be computed, or has no rule for its result's shape; the
+            trace so far is kept.
     """
 
     verb = "opcost"

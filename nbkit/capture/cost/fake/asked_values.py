@@ -10,6 +10,7 @@ from torch import Tensor, UntypedStorage
 from torch._ops import OpOverload
 from torch._subclasses.fake_tensor import FakeTensor
 
+from nbkit.capture.cost.fake.absent_devices import all_here
 from nbkit.capture.cost.fake.fake_mode import Alike
 from nbkit.capture.cost.fake.known_values import RUN_UNASKED, repeated
 from nbkit.capture.cost.fake.noted_calls import Call, Pattern, View, memory_of, numbers, written_places
@@ -296,6 +297,8 @@ class AskedValues:
             return held.of(self._memory(numbers[held.number]))
         if type(held) is torch.Generator:
             return self.generators.setdefault(id(held), held.clone_state())
+        if type(held) is torch.device:
+            return all_here(held)
         if type(held) in (list, tuple):
             return type(held)([self._with_values(item, numbers) for item in held])
         return {name: self._with_values(item, numbers) for name, item in held.items()} if type(held) is dict else held

@@ -10,6 +10,7 @@ from torch._subclasses import fake_tensor
 from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 from torch.nn import Parameter
 
+from nbkit.capture.cost.fake.absent_devices import as_asked, stand_in
 from nbkit.capture.replay.copies import all_tensors
 from nbkit.ops.families import QUIET_VIEWS
 from nbkit.ops.undeclared import WHOLE_COPIES
@@ -24,6 +25,7 @@ PLAIN = frozenset(
 # What torch keeps of a call whose result it can make again; another version may keep something else.
 ENTRY: Any = getattr(fake_tensor, "_DispatchCacheValidEntry", ())
 NOTED = "_nbkit_noted"  # of a fake tensor: the id of its memory, its shape, and the number of its layout
+DEVICE = torch.ops.prim.device.default  # torch in C++ asks so; Python asks the tensor itself
 INPLACE_VIEW = torch.Tag.inplace_view
 with torch.inference_mode(False):  # the first use of nbkit may be inside of it
     KEYS_OF_PLAIN = torch._C._dispatch_keys(torch.empty(0, device="cpu"))
@@ -101,14 +103,20 @@ class FakeMode(FakeTensorMode):
         self.alike: Alike | None = None
         self.memories: list[int] = []
 
+    def __deepcopy__(self, memo: dict[int, Any]) -> "FakeMode":
+        return self  # a copied tensor is one of the same step: nn.TransformerEncoder copies the layer that it gets
+
     def dispatch(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if func is DEVICE:
+            return META if self.in_kernel_invocation else stand_in(args[0].fake_device)
+        kwargs = as_asked(kwargs or {})
         memories: list[int] = []
-        short = self._short(func, args, kwargs or {}, memories)
+        short = self._short(func, args, kwargs, memories)
         known = None
         if short is not None:
             known = self.known.get(short) or self._met_before(short) or self._met_elsewhere(short, func, args, kwargs)
         if known is None or known.entry is None:
-            out = super().dispatch(func, types, args, kwargs or {})
+            out = super().dispatch(func, types, args, kwargs)
             if short is not None and known is None:
                 known = self._met_before(short) or self.known.setdefault(short, Known(None))
             if INPLACE_VIEW in func.tags:
@@ -138,7 +146,7 @@ class FakeMode(FakeTensorMode):
         """Returns what torch keeps of the call with its inputs at other places of their memories: the same, if new."""
         if not _makes_anew(func):
             return None
-        key = self.keys.get(self._short(func, args, kwargs or {}, [], True))  # type: ignore[arg-type]  # as short is
+        key = self.keys.get(self._short(func, args, kwargs, [], True))  # type: ignore[arg-type]  # as short is
         if key is None:
             return None
         self.keys[short] = key
@@ -207,7 +215,7 @@ class FakeMode(FakeTensorMode):
     def _on(self, memory: Tensor, device: torch.device, requires_grad: bool = False) -> FakeTensor:
         attributes = self.attributes.get(device)
         if attributes is None:
-            attributes = self.attributes[device] = dict(vars(FakeTensor(self, memory, device)))
+            attributes = self.attributes[device] = dict(vars(FakeTensor(self, torch.empty(0, device=META), device)))
         fake: FakeTensor = Tensor._make_subclass(
             FakeTensor, memory, requires_grad, dispatch_device=True, device_for_backend_keys=device
         )

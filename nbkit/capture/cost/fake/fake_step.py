@@ -24,12 +24,17 @@ from torch._subclasses.fake_tensor import (
 from torch.nn.parameter import is_lazy
 from torch.utils.weak import WeakIdKeyDictionary
 
+from nbkit.capture.cost.fake.absent_devices import (
+    as_asked,
+    attention_on_absent_devices,
+    moves_to_absent_devices,
+)
 from nbkit.capture.cost.fake.asked_values import AskedValues, Values
 from nbkit.capture.cost.fake.asking import ITEM, Asking, op_name
 from nbkit.capture.cost.fake.fake_mode import Alike, FakeMode
 from nbkit.capture.cost.fake.known_shapes import bounded, shaped_by_values
 from nbkit.capture.cost.fake.packed_sequences import ctc_of_fakes, padding_of_fakes
-from nbkit.capture.cost.fake.refusals import not_taken, refuse_device, refuse_nested, refuse_shard
+from nbkit.capture.cost.fake.refusals import not_taken, refuse_nested, refuse_shard
 from nbkit.capture.cost.fake.shape_formulas import shape_formula
 from nbkit.capture.cost.fake.uncompiled import NOTE, Uncompiled, untraced
 from nbkit.capture.cost.fake.unknown_number import numbers_of_fakes
@@ -107,6 +112,8 @@ class FakeStep(StepMode):
             padding_of_fakes(),
             ctc_of_fakes(),
             untraced(),
+            moves_to_absent_devices(),
+            attention_on_absent_devices(),
             _quiet(),
             self.uncompiled,
             self.fake,
@@ -161,7 +168,7 @@ class FakeStep(StepMode):
         try:
             if func is LIFT and type(args[0]) is not FakeTensor and args[0] not in self.fakes:
                 self._take(args[0])
-            args, kwargs = self._faked(args), self._faked(kwargs)
+            args, kwargs = self._faked(args), as_asked(self._faked(kwargs))
             if func is DETACH and self._is_own(args[0]) and self.watcher.unpacks(func, args):
                 out = self.fake.another(args[0])
                 self.values.run(func, args, kwargs, out)
@@ -193,7 +200,6 @@ class FakeStep(StepMode):
             ) from error
 
     def _run(self, func: OpOverload, args: Any, kwargs: Any) -> Any:
-        refuse_device(func, kwargs)
         rule = self.rules.get(func)
         if rule is None:
             refuse_nested(func._opname.startswith("_nested_tensor_from_"), self.asking.place)

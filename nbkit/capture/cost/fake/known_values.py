@@ -9,6 +9,7 @@ from torch._ops import OpOverload
 from torch._subclasses.fake_tensor import FakeTensor
 from torch.utils.weak import WeakIdKeyDictionary, WeakIdRef
 
+from nbkit.capture.cost.fake.absent_devices import all_here
 from nbkit.capture.cost.fake.noted_calls import written_places
 from nbkit.capture.replay.copies import all_tensors, tensors_in
 from nbkit.capture.replay.isolated import isolated
@@ -95,7 +96,7 @@ class KnownValues:
                 self._forget_written(func, args, kwargs)
             return
         with isolated():
-            result = func(*known[0], **known[1])
+            result = func(*all_here(known[0]), **all_here(known[1]))
         if kind.is_mutable:
             self._forget_written(func, args, kwargs, known)
         for fake, value in zip(tensors_in(out), tensors_in(result), strict=False):

@@ -1,32 +1,16 @@
-"""Refuses what cannot run on shapes: devices that are not there, nested tensors; tells what a DataLoader asks for."""
+"""Refuses what cannot run on shapes, such as nested tensors; tells what a DataLoader asks for."""
 
 from collections.abc import Callable
 from sys import _getframe
 from types import FrameType
-from typing import Any
 
 import torch
 from torch import Tensor
-from torch._ops import OpOverload
 from torch.nn import Module
 from torch.nn.parallel import DistributedDataParallel
 
 from nbkit.capture.raw.shards import is_dtensor
 from nbkit.errors import CostError
-
-
-def refuse_device(func: OpOverload, kwargs: dict[str, Any]) -> None:
-    """Raises CostError for a tensor on a device that this torch cannot use: torch would end the process in backward."""
-    device = kwargs.get("device")
-    if device is None or torch.device(device).type in ("cpu", "meta"):
-        return
-    kind = torch.device(device).type
-    module = getattr(torch, kind, None)
-    if module is None or not getattr(module, "is_available", lambda: False)():
-        raise CostError(
-            f"{func.name().replace('::', '.')} makes a tensor on {kind}, which this torch cannot use; run the step on "
-            "the CPU, and name the accelerator with opcost(device=...) for its times."
-        )
 
 
 def refuse_nested(is_nested: bool, place: Callable[[], str]) -> None:
