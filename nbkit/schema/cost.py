@@ -144,4 +144,7 @@ NODE_COSTS = table(
     ("backward_bytes", "int64", "tensors that it takes, but for parameters and those in lists: their gradients"),
     ("forward_flops", "Int64", "FLOPs of its ops, counted as attrs['flops'] says; null with an op of no rule"),
     ("backward_flops", "Int64", "FLOPs of the backward ops of these"),
+    ("shape", "str", "JSON list of the sizes of what it returns; of several tensors by commas; null where it is none"),
+    ("dtype", "str", "torch dtype of what it returns, without prefix; where there are several, by commas"),
+    ("device", "str", "device of what it returns; where there are several, by commas"),
 )

@@ -9,6 +9,7 @@ from nbkit.schema import NODE_COSTS
 
 SIZES = ("accumulate", "incremental", "output", "temp", "param", "backward")
 FLOPS = ("forward", "backward")
+SINCE = ["shape", "dtype", "device"]  # a frame that was kept from an older nbkit has none of these
 OPTIONS = ("attention", "sizing", "layer_norm")
 
 
@@ -18,6 +19,8 @@ def cost_table_text(table: pd.DataFrame) -> str:
     Sizes have two decimals and the unit that they fill (1024 bytes are 1 KiB), FLOPs the power of 1000 that they
     exceed. Raises SchemaError for another frame.
     """
+    if isinstance(table, pd.DataFrame) and [*table.columns] == NODE_COSTS.names[: -len(SINCE)]:
+        table = table.assign(**NODE_COSTS.frame({name: table[name] for name in table})[SINCE])
     table = NODE_COSTS.check(table)
     columns = [["op kind", *table["op_kind"]], ["name", *table["name"]]]
     columns += [[f"{name} size", *map(units.exact_size, table[f"{name}_bytes"].tolist())] for name in SIZES]

@@ -47,3 +47,11 @@ def test_a_frame_without_its_attributes_says_so():
 def test_another_frame_is_refused():
     with pytest.raises(nbkit.SchemaError, match="node_costs needs the columns"):
         nbkit.cost_table_text(table().drop(columns="name"))
+
+
+def test_a_frame_from_before_shapes_were_in_it_is_text_all_the_same():
+    whole = table()
+    older = whole.drop(columns=["shape", "dtype", "device"])
+    assert nbkit.cost_table_text(older) == nbkit.cost_table_text(whole)
+    with pytest.raises(nbkit.SchemaError, match="missing: name"):
+        nbkit.cost_table_text(older.drop(columns="name"))

@@ -9,7 +9,7 @@ from weakref import WeakSet, ref
 import numpy as np
 import pandas as pd
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch._ops import OpOverload
 from torch._subclasses.fake_tensor import FakeTensor
 from torch.autograd.function import BackwardCFunction
@@ -94,7 +94,7 @@ class CostObserver(Observer):
         self.optimizers: WeakSet[Any] = WeakSet()
         self.models: dict[str, Any] = {}  # by their label in the frames
         self.unmet: list[FakeTensor] = []
-        self.is_moved = False  # a real model, by the step itself
+        self.moved: list[Any] = []  # weak references to models with parameters of the step's own
         self.recomputed: set[int] = set()  # slots of ops, and at last op_ids, that a checkpoint runs again
 
     step_type = FakeStep
@@ -244,35 +244,34 @@ class CostObserver(Observer):
 
     def _note_moved(self) -> None:
         """Tells what stands for parameters and buffers of a real model that the step moved; later they are back."""
-        for kind, tensor in self._of_models():
-            if isinstance(tensor, FakeTensor) and (held := self.storages.of(tensor)) is not None:
-                held.kind = kind
-                self.is_moved = True
+        for root in self.modules.roots.roots:
+            model = root.module()
+            if model is not None and any(isinstance(each, FakeTensor) for each in model.parameters()):
+                self.moved.append(root.module)
+                for kind, tensor in _state_of(model):
+                    if isinstance(tensor, FakeTensor) and (held := self.storages.of(tensor)) is not None:
+                        held.kind = kind
 
     def _is_lost_in_move(self) -> bool:
-        """Returns whether a model was moved that shares weights, or whose parameters an optimizer knew before."""
-        real = [tensor for _, tensor in self._of_models() if isinstance(tensor, Parameter)]
-        roots = [root.module() for root in self.modules.roots.roots]
-        every = [each for model in roots if model for _, each in model.named_parameters(remove_duplicate=False)]
+        """Returns whether a real model was moved that shares weights, or whose parameters an optimizer knew before."""
+        models = [model for moved in self.moved if (model := moved()) is not None]
+        every = [each for model in models for _, each in model.named_parameters(remove_duplicate=False)]
+        real = [id(each) for each in every if not isinstance(each, FakeTensor)]  # they are back: those of a step stay
         known = {id(each) for held in self.optimizers for group in held.param_groups for each in group["params"]}
-        return self.is_moved and (len(every) > len(real) or any(id(tensor) in known for tensor in real))
-
-    def _of_models(self) -> Iterator[tuple[str, Tensor]]:
-        for root in self.modules.roots.roots:
-            if (model := root.module()) is not None:
-                for kind, tensors in ((PARAMETER, model.parameters()), (BUFFER, model.buffers())):
-                    yield from ((kind, tensor) for tensor in tensors)
+        return len(real) > len({*real}) or not known.isdisjoint(real)
 
     def _note_models(self) -> None:
         """Tells parameters from buffers, and adds those that no op took."""
         roots = self.modules.roots
         self.models = {label: root.module for label, root in zip(roots.labels(), roots.roots, strict=True)}
-        for kind, tensor in self._of_models():
-            if is_lazy(tensor):
-                continue
-            held = self.storages.made(self._as_seen(tensor), kind, BEFORE)
-            if held is not None:
-                held.kind = kind
+        for root in roots.roots:
+            model = root.module()
+            for kind, tensor in () if model is None else _state_of(model):
+                if is_lazy(tensor):
+                    continue
+                held = self.storages.made(self._as_seen(tensor), kind, BEFORE)
+                if held is not None:
+                    held.kind = kind
 
     def _as_seen(self, tensor: Tensor) -> Tensor:
         """Returns the tensor that the step would see, if an op took this one; it lives until the frames are built."""
@@ -295,6 +294,12 @@ def _timed(costs: pd.DataFrame, device: Device) -> pd.DataFrame:
 def _device_of(tensor: Any) -> torch.device:
     """Returns the device that torch in C++ is told of; it never raises, which would end the process here."""
     return stand_in(getattr(tensor, "fake_device", None) or tensor.device)
+
+
+def _state_of(model: nn.Module) -> Iterator[tuple[str, Tensor]]:
+    for kind, tensors in ((PARAMETER, model.parameters()), (BUFFER, model.buffers())):
+        for tensor in tensors:
+            yield kind, tensor
 
 
 def _is_of_formula() -> bool:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from dis import opname
 from sys import _getframe
 from types import FrameType, FunctionType
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from torch import Tensor, nn
 from torch._C import DisableTorchFunction
@@ -18,6 +18,7 @@ from torch.overrides import TorchFunctionMode
 
 from nbkit.capture.cost.storages import BEFORE, INPUT, Storages
 from nbkit.capture.diff.modules.copies import tensors_of
+from nbkit.capture.frames.tensor_rows import dtype_text, sizes_text
 from nbkit.capture.step.called_modules import CalledModule
 from nbkit.capture.step.module_calls import ModuleRunner
 
@@ -29,6 +30,14 @@ OPERATORS = {"div": "truediv", "remainder": "mod", "__rdiv__": "truediv", "__get
 REFLECTED = re.compile("__r(add|sub|mul|matmul|div|floordiv|mod|pow|and|or|xor|lshift|rshift)__")
 Here = tuple[int, int]  # slot of the next op, tensors saved so far
 PLACEHOLDER, ATTRIBUTE, CALL_MODULE, OUTPUT = "placeholder", "get_attr", "call_module", "output"
+
+
+class Described(NamedTuple):
+    """Holds shapes, dtypes and devices of the tensors that a node returns, as texts; null where there is none."""
+
+    shape: str | None
+    dtype: str | None
+    device: str | None
 
 
 @dataclass
@@ -45,6 +54,7 @@ class Node:
     end: int
     saved: int
     outputs: list[tuple[int, int]]
+    described: Described
     param_bytes: int = 0
     input_bytes: int = 0
 
@@ -150,7 +160,8 @@ class Nodes(ModuleRunner):
             inputs = [arg for arg in taken if isinstance(arg, Tensor) and not isinstance(arg, Parameter)]
             sizes = sum(each.nbytes for each in parameters), sum(each.nbytes for each in inputs)
             outputs = [*self._memories(result)]
-            self.nodes.append(Node(kind, self.names.name(name), module, begin[0], *end, outputs, *sizes))
+            name = self.names.name(name)
+            self.nodes.append(Node(kind, name, module, begin[0], *end, outputs, _described(result), *sizes))
 
     def _memories(self, result: Any) -> Iterator[tuple[int, int]]:
         assert self.ledger is not None
@@ -174,6 +185,18 @@ class Nodes(ModuleRunner):
             for item in result:
                 self._add(CALL_FUNCTION, "getitem", self._here(), item)
                 self._unpack(item)
+
+
+def _described(result: Any) -> Described:
+    tensors = [*tensors_of(result)]
+    if not tensors:
+        return Described(None, None, None)
+    dtypes, devices = (dict.fromkeys(texts) for texts in zip(*_kinds(tensors), strict=True))
+    return Described(", ".join(sizes_text(tensor.shape) for tensor in tensors), ", ".join(dtypes), ", ".join(devices))
+
+
+def _kinds(tensors: Iterable[Tensor]) -> Iterator[tuple[str, str]]:
+    return ((dtype_text(tensor.dtype), str(tensor.device)) for tensor in tensors)
 
 
 class _Functions(TorchFunctionMode):

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from nbkit.capture.cost.analyzer.nodes import Node
+from nbkit.capture.cost.analyzer.nodes import Described, Node
 from nbkit.capture.cost.saved_tensors import Saved
 from nbkit.capture.cost.storages import BUFFER, PARAMETER, Storage
 from nbkit.schema import NODE_COSTS, TEXT
@@ -49,6 +49,10 @@ def node_costs(
             "backward_bytes": np.array([node.input_bytes for node in nodes], np.int64),
             "forward_flops": flops[0],
             "backward_flops": flops[1],
+            **{
+                name: pd.array([getattr(node.described, name) for node in nodes], dtype=TEXT)
+                for name in Described._fields
+            },
         }
     )
 

@@ -87,8 +87,13 @@ def moves_to_absent_devices() -> Iterator[None]:
         if named.type != "cuda" or is_here(named):  # torch refuses the one, and does the other
             result: Tensor = cuda.before(tensor, device, non_blocking, **kwargs)
             return result
+        if has_torch_function((tensor,)):  # a mode that sees functions
+            seen: Tensor = handle_torch_function(on_cuda, (tensor,), tensor, named, non_blocking, **kwargs)
+            return seen
         return moved(tensor, named, non_blocking=non_blocking, **kwargs)
 
+    for function, name in ((moved, "to"), (on_cuda, "cuda")):
+        function.__name__, function.__qualname__, function.__module__ = name, f"Tensor.{name}", Tensor.__module__
     is_cuda = property(lambda tensor: tensor.device.type == "cuda")
     to.install(moved)
     cuda.install(on_cuda)

@@ -162,3 +162,36 @@ def test_a_parameter_that_a_module_hands_on_is_no_memory_that_the_node_made():
     assert table.loc[["x", "same", "mul"], "output_bytes"].tolist() == [32, 0, 0]
     assert table.loc[["x", "same", "mul"], "temp_bytes"].tolist() == [0, 0, 32]
     assert table.loc["mul", "param_bytes"] == 16
+
+
+class Several(nn.Module):
+    def forward(self, x):
+        return x.half(), x.topk(2)
+
+
+def test_a_node_tells_shape_dtype_and_device_of_what_it_returns():
+    model = nn.Sequential(nn.Linear(4, 3), Several())
+    table = nbkit.cost_table(model, torch.ones(2, 4)).set_index("name")[["shape", "dtype", "device"]]
+    assert table.loc["_0"].tolist() == ["[2, 3]", "float32", "cpu"]
+    assert table.loc["half"].tolist() == ["[2, 3]", "float16", "cpu"]
+    assert table.loc["topk"].tolist() == ["[2, 2], [2, 2]", "float32, int64", "cpu"]
+    assert table.loc["output"].tolist() == ["[2, 3], [2, 2], [2, 2]", "float16, float32, int64", "cpu"]
+    assert table.loc["input_1"].tolist() == ["[2, 4]", "float32", "cpu"]
+
+
+class Moved(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(4, 3, device="cuda")
+
+    def forward(self, x):
+        return self.layer(x.cuda()).cpu().to(torch.float64).to("cpu")
+
+
+def test_a_model_on_a_device_that_is_not_there_has_its_nodes():
+    if torch.cuda.is_available():
+        pytest.skip("CUDA is there")
+    table = nbkit.cost_table(Moved, torch.ones(2, 4)).set_index("name")
+    assert [*table.index] == ["x", "cuda", "layer", "cpu", "to", "to_1", "output"]
+    assert table["op_kind"][["cuda", "cpu", "to"]].tolist() == ["call_method"] * 3
+    assert table["device"].tolist() == ["cpu", "cuda:0", "cuda:0", "cpu", "cpu", "cpu", "cpu"]

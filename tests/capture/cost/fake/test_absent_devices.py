@@ -120,6 +120,14 @@ def test_what_a_move_changes_here_and_nowhere_else_is_noted():
     assert any("shares weights" in note for note in nbkit.opcost().run(lambda: tied.cuda()(x.cuda())).meta["notes"])
     assert nbkit.opcost().run(lambda: tied(x)).meta["notes"] == []
     assert nbkit.opcost().run(lambda: nn.Linear(4, 4).cuda()(x.cuda())).meta["notes"] == []
+
+    def made_inside():
+        made = Tied().cuda()
+        optimizer = torch.optim.SGD(made.parameters())
+        made(x.cuda()).sum().backward()
+        optimizer.step()
+
+    assert nbkit.opcost().run(made_inside).meta["notes"] == []
     model = nn.Linear(4, 4)
     early = torch.optim.SGD(model.parameters())
 
