@@ -20,7 +20,7 @@ def cost_table_text(table: pd.DataFrame) -> str:
     exceed. Raises SchemaError for another frame.
     """
     if isinstance(table, pd.DataFrame) and [*table.columns] == NODE_COSTS.names[: -len(SINCE)]:
-        table = table.assign(**NODE_COSTS.frame({name: table[name] for name in table})[SINCE])
+        table = table.assign(**NODE_COSTS.frame({str(name): table[name] for name in table})[SINCE])
     table = NODE_COSTS.check(table)
     columns = [["op kind", *table["op_kind"]], ["name", *table["name"]]]
     columns += [[f"{name} size", *map(units.exact_size, table[f"{name}_bytes"].tolist())] for name in SIZES]
