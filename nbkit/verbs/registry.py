@@ -2,7 +2,7 @@
 
 from nbkit.findings.finding import wrong
 from nbkit.trace.trace import Trace
-from nbkit.verbs.alignment.opalign import OPALIGN
+from nbkit.verbs.alignment.front import OPALIGN
 from nbkit.verbs.diff import DIFF
 from nbkit.verbs.info import INFO
 from nbkit.verbs.load import LOAD

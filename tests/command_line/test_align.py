@@ -69,3 +69,16 @@ def test_the_trace_is_saved_instead_of_written(nbkit, folder, capsys):
     assert nbkit("align", "a.onnx", "c.onnx", "--inputs", "feeds.npz", "--save", "found") == 1
     assert capsys.readouterr().out == ""
     assert load(folder / "found").meta["first_divergence"]["right"]["op"] == "Sigmoid"
+
+
+def test_inputs_of_other_names_are_matched_or_given_in_a_file_of_their_own(nbkit, folder, capsys):
+    nodes = [node("MatMul", "input0 w", "product"), node("Tanh", "product", "y")]
+    onnx.save(model(nodes, [value("input0", [4, 6])], "y", {"w": floats(6, 5)}), folder / "other.onnx")
+    assert nbkit("align", "a.onnx", "other.onnx", "--inputs", "feeds.npz") == 0
+    assert "x to input0" in capsys.readouterr().out
+    np.savez(folder / "right.npz", input0=floats(4, 6, seed=1))
+    words = ("align", "a.onnx", "other.onnx", "--inputs", "feeds.npz", "--right-inputs", "right.npz")
+    assert nbkit(*words) == 0
+    assert "x to input0" not in capsys.readouterr().out
+    np.savez(folder / "right.npz", input0=floats(4, 6, seed=2))
+    assert nbkit(*words) == 1

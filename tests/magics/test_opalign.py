@@ -44,6 +44,13 @@ def test_parameters_are_copied_first(kernel):
     assert shown(kernel, "torch.equal(model[0].weight, other[0].weight), len(found.meta['copied'])") == "(True, 2)"
 
 
+def test_the_right_side_may_have_inputs_of_its_own(kernel):
+    kernel.run("y = x + 1\n%opalign -q model model --inputs x --right-inputs y -o found")
+    assert shown(kernel, "found.meta['first_divergence'] is None") == "False"
+    kernel.run("%opalign -q model model --inputs x --right-inputs x -o found")
+    assert shown(kernel, "found.meta['first_divergence'] is None") == "True"
+
+
 def test_quiet_shows_nothing_and_help_runs_nothing(kernel):
     assert kernel.run("%opalign -q model other --inputs x").outputs == []
     assert "usage: %opalign" in shown(kernel, "%opalign --help")
@@ -54,7 +61,8 @@ def test_quiet_shows_nothing_and_help_runs_nothing(kernel):
     [
         ("", "LEFT, RIGHT are missing."),
         ("modle other", "there is neither a name 'modle' in this notebook nor such a file; did you mean 'model'?"),
-        ("model other --inputs y", "there is no 'y' in this notebook, which --inputs names"),
+        ("model other --inputs z", "there is no 'z' in this notebook, which --inputs names"),
+        ("model other --inputs x --right-inputs z", "there is no 'z' in this notebook, which --right-inputs names"),
     ],
 )
 def test_a_bad_line_is_one_red_line(kernel, line, message):

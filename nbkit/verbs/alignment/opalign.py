@@ -1,9 +1,8 @@
-"""opalign runs two models, or two forms of one, and says where they first diverge, as `%opalign` and as `align`."""
+"""opalign runs two models, or two forms of one, and says where they first diverge."""
 
-from argparse import Namespace
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from pathlib import Path
+from functools import partial
 from typing import Any
 
 from nbkit import units
@@ -15,20 +14,12 @@ from nbkit.analysis.align.traces.two_traces import aligned
 from nbkit.errors import NbkitError, OptionError
 from nbkit.findings.finding import DIVERGENCE, Finding, findings_frame, rule
 from nbkit.progress import Progress
-from nbkit.trace.executions.arrays import read_arrays
 from nbkit.trace.executions.execution import Execution
 from nbkit.trace.executions.values import KEPT_BYTES
 from nbkit.trace.trace import Trace
 from nbkit.verbs.alignment.accepted import WAYS, check_one_ran, check_side, checked_inputs
 from nbkit.verbs.alignment.copying import check_modules, parameters_copied
-from nbkit.verbs.alignment.sides import execution_of, inputs_beside, turned_into
-from nbkit.verbs.notebook import Notebook
-from nbkit.verbs.options.generated import OptionHolder
-from nbkit.verbs.options.parser import absolute_path
-from nbkit.verbs.verb import FINDINGS, FINE, PROGRAM, Command, LineMagic, Outcome, Verb
-from nbkit.views.alignment.text import side_by_side_text
-from nbkit.views.alignment_view import ALIGNMENT_VIEW
-from nbkit.views.report.opreport import opreport
+from nbkit.verbs.alignment.sides import Given, execution_of, given_to, turned_into
 
 VERB = "opalign"
 ADVICE = (
@@ -66,7 +57,8 @@ def opalign(
             "onnxruntime" (exported and optimized by it), "export" (torch.export, decomposed), "compile".
         inputs: arguments of both, by position or by name; a tensor alone is the only one.
         right_inputs: arguments of the right one, where they are not the same. Else its tensors are on the device of its
-            parameters.
+            parameters, and a right ONNX model whose inputs have other names gets them by dtype and shape, then in
+            order: the notes say which got which.
         backward: also runs the backward pass of torch models, from the loss that they return, else from the mean of
             their first result.
         copy_parameters: first loads the parameters of the left module into the right one, in place. They are paired by
@@ -84,24 +76,67 @@ def opalign(
         check_modules(left, right)
     check_side("left", left)
     check_side("right", right)
-    given = inputs_beside(right, inputs) if right_inputs is None else checked_inputs(right_inputs, "right_inputs")
+    if right_inputs is None:
+        given = _run("right", lambda: given_to(left, right, inputs))
+    else:
+        given = Given(inputs, checked_inputs(right_inputs, "right_inputs"))
     settings: dict[str, Any] = {"backward": backward, "kept_bytes": kept_bytes}
     forward: dict[str, Any] = {**settings, "backward": False}
     with Progress(lambda: "running the left side") as _:
-        first = _run("left", lambda: execution_of(left, inputs, **settings))
+        first = _run("left", lambda: execution_of(left, given.left, **settings))
     said: dict[str, Any] = {}
     if copy_parameters:
         with Progress(lambda: "pairing parameters") as _:
-            said = parameters_copied(left, right, first, lambda: execution_of(right, given, **forward))
+            said = parameters_copied(left, right, first, lambda: execution_of(right, given.right, **forward))
     with Progress(lambda: "running the right side") as _:
         if isinstance(right, str) and right in WAYS:
-            second = _run("right", lambda: turned_into(right, left, given, **settings))
+            second = _run("right", lambda: turned_into(right, left, given.right, **settings))
         else:
-            second = _run("right", lambda: execution_of(right, given, side="right", **settings))
+            second = _run("right", lambda: execution_of(right, given.right, side="right", **settings))
     check_one_ran(first, second)
     trace = aligned_trace(first, second, name=name)
+    if given.matched is not None:
+        trace = _in_best_order(
+            trace, given, lambda values: aligned_trace(first, execution_of(right, values, **settings), name=name)
+        )
     notes = [*said.pop("notes", []), *trace.meta["notes"]]
     return Trace(trace.frames, {**trace.meta, **said, "notes": notes})
+
+
+def _in_best_order(trace: Trace, given: Given, aligned_on: Callable[[Any], Trace]) -> Trace:
+    """Returns the trace, and says which input of the right model got which.
+
+    Where the two diverge and nothing but their order told inputs apart, it is that of the first order that agrees.
+    """
+    found, doubts = given.matched, trace.meta["doubts"]
+    assert found is not None
+    said = f"The right inputs were matched by name, dtype and shape: {found.text()}."
+    names = "; ".join(", ".join(found.pairs[name] for name in group) for group in found.equal)
+    if names:
+        said = f"{said} Only their order told apart {names}, of one dtype and shape."
+    if names and trace.meta["first_divergence"]:
+        orders = [*found.orders()]
+        for order in orders:
+            other = _agreeing(trace, partial(aligned_on, given.inputs_in(order)))
+            if other is not None:
+                said = (
+                    f"The right inputs are in another order: {order.text()}. So the two agree; as {found.text()} they "
+                    f"diverge, and dtypes and shapes fit both. Give right_inputs to choose."
+                )
+                return Trace(other.frames, {**other.meta, "doubts": [*other.meta["doubts"], said]})
+        tried = f"Of {units.counted(len(orders), 'other order')} tried none agrees; give right_inputs if it is another."
+        return Trace(trace.frames, {**trace.meta, "doubts": [*doubts, f"{said} {tried}"]})
+    return Trace(trace.frames, {**trace.meta, "notes": [said, *trace.meta["notes"]]})
+
+
+def _agreeing(trace: Trace, aligned_again: Callable[[], Trace]) -> Trace | None:
+    """Returns the trace of another order of inputs, if it agrees, and in more results; null where it does not."""
+    try:
+        other = aligned_again()
+    except NbkitError:  # inputs of that order cannot be run
+        return None
+    is_better = other.meta["counts"]["="] > trace.meta["counts"]["="]
+    return other if is_better and not other.meta["first_divergence"] and other.meta["complete"] else None
 
 
 def _run(side: str, run: Callable[[], Execution]) -> Execution:
@@ -204,111 +239,3 @@ def _notes(side: str, run: Execution, extra: Collection[int]) -> list[str]:
 def _shard_notes(held: Sequence[str]) -> list[str]:
     more = f"; so it is with {units.count(len(held) - 1)} more" if len(held) > 1 else ""
     return [f"{held[0]}{more}: it was compared with that part of the other side"] if held else []
-
-
-def _add_line_options(holder: OptionHolder) -> None:
-    holder.add_argument("left", metavar="LEFT", help="what is right: a name of this notebook, or a path")
-    right = f"what is compared with it: likewise, or {', '.join(WAYS)}: what the left module is turned into"
-    holder.add_argument("right", metavar="RIGHT", help=right)
-    inputs = "names of the inputs of both, in their order, or the name of a dict, tuple or list of them"
-    holder.add_argument("--inputs", nargs="+", default=[], metavar="NAME", help=inputs)
-    copying = "first load the left module's parameters into the right one, in place"
-    holder.add_argument("--copy-parameters", action="store_true", help=copying)
-    holder.add_argument("--backward", action="store_true", help="also run the backward pass of torch models")
-    holder.add_argument("--name", metavar="TEXT", help="what the trace is called where it is shown")
-
-
-def _run_line(options: Namespace, notebook: Notebook) -> Trace:
-    right = options.right if options.right in WAYS else notebook.source(options.right)
-    return opalign(
-        notebook.source(options.left),
-        right,
-        inputs=_inputs(notebook, options.inputs),
-        backward=options.backward,
-        copy_parameters=options.copy_parameters,
-        name=options.name,
-    )
-
-
-def _inputs(notebook: Notebook, names: Sequence[str]) -> Mapping[str, Any] | Sequence[Any]:
-    values = [_named(notebook, name) for name in names]
-    if len(values) == 1 and isinstance(values[0], Mapping | tuple | list):
-        return values[0]
-    return values
-
-
-def _named(notebook: Notebook, name: str) -> Any:
-    value = notebook.value(name)
-    if value is None:
-        raise NbkitError(f"there is no {name!r} in this notebook, which --inputs names; give names of tensors.")
-    return value
-
-
-LINE = LineMagic(
-    """\
-Run two models on the same inputs, put their results side by side, and say where they first diverge.
-
-    %opalign mine theirs --inputs ids      two implementations of a model
-    %opalign model onnx --inputs ids       a model, and exported to ONNX
-    %opalign 'a.onnx' 'b.onnx' --inputs d  two ONNX models; d: arrays by name
-    %opalign hf own --inputs x --copy-parameters   own: gets hf's weights
-    %opalign before after                  two steps of optrace, values="stats"
-
-LEFT and RIGHT are names of this notebook (a module, a program of torch.export, an ONNX model, a trace), or the paths of
-an ONNX model or a saved trace, in quotes where they have blanks.""",
-    _add_line_options,
-    _run_line,
-    stores_result=True,
-)
-
-
-def _add_command_options(holder: OptionHolder) -> None:
-    holder.add_argument("left", metavar="LEFT", help="an ONNX model, or the folder of a trace: what is right")
-    holder.add_argument("right", metavar="RIGHT", help="what is compared with it, likewise")
-    inputs = "numpy file with an array for each input of ONNX models, by its name (numpy.savez)"
-    holder.add_argument("--inputs", type=absolute_path, metavar="FILE.npz", help=inputs)
-    output = "write the HTML file FILE instead of text; one that is there is replaced"
-    holder.add_argument("-o", "--output", type=absolute_path, metavar="FILE", help=output)
-    holder.add_argument("--save", type=absolute_path, metavar="FOLDER", help="save the trace there")
-    holder.add_argument("--pairs", action="store_true", help="write every pair as text, side by side")
-
-
-def _run_command(options: Namespace, progress: Callable[[str], None]) -> Outcome:
-    for path in (options.left, options.right):
-        if not Path(path).exists():
-            raise OptionError(f"there is no file {path}; give an ONNX model or the folder of a saved trace.")
-    progress(f"running {options.left} and {options.right}")
-    inputs = {} if options.inputs is None else read_arrays(options.inputs)
-    trace = opalign(Path(options.left), Path(options.right), inputs=inputs)
-    if options.save is not None:
-        trace.save(options.save)
-    status = FINDINGS if trace.meta["first_divergence"] or trace.meta["error"] else FINE
-    if options.output is not None:
-        progress(f"writing {options.output}")
-        opreport(trace, path=options.output)
-        size = units.data_size(options.output.stat().st_size)
-        return Outcome(f"{options.output}: {size}", status, [trace])
-    text = side_by_side_text(trace) if options.pairs else trace.summary()
-    return Outcome(text if options.save is None else None, status, [trace])
-
-
-COMMAND = Command(
-    "align",
-    "put two executions side by side and say where they first diverge",
-    "align a.onnx b.onnx --inputs inputs.npz",
-    f"""\
-Run two ONNX models on the same inputs, or take two recorded steps with value statistics, and put their results side by
-side.
-
-    {PROGRAM} align a.onnx b.onnx --inputs inputs.npz
-        says where they first diverge, and what of it is known
-    {PROGRAM} align a.onnx b.onnx --inputs inputs.npz --pairs
-        writes every pair of results
-    {PROGRAM} align a.onnx b.onnx --inputs inputs.npz -o report.html
-        writes a page with the pairs and both graphs
-
-Exit status: 0 if they agree; 1 if they diverge or one of them ended early; 2 if a file cannot be used.""",
-    _add_command_options,
-    _run_command,
-)
-OPALIGN = Verb("opalign", view=ALIGNMENT_VIEW, line=LINE, command=COMMAND)

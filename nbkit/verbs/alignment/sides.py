@@ -1,16 +1,20 @@
 """Runs what opalign is given as a side: a model of torch or ONNX, a program, a recorded trace."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from nbkit.errors import OptionError
+from nbkit.errors import NbkitError, OptionError
 from nbkit.trace.executions.arrays import as_array
 from nbkit.trace.executions.execution import Execution
 from nbkit.trace.trace import Trace
 from nbkit.verbs.alignment.accepted import Inputs, checked_recording, is_onnx
 from nbkit.verbs.load import load
+
+if TYPE_CHECKING:
+    from nbkit.readers.onnx.run.matching import Matched
 
 
 def execution_of(source: Any, inputs: Inputs, *, backward: bool, kept_bytes: int, side: str = "left") -> Execution:
@@ -18,7 +22,7 @@ def execution_of(source: Any, inputs: Inputs, *, backward: bool, kept_bytes: int
     if isinstance(source, Execution):
         return source
     if isinstance(source, str | PathLike):
-        if Path(source).suffix.lower() == ".onnx":
+        if _runs_as_onnx(source):
             return _onnx(source, inputs, kept_bytes=kept_bytes)
         source = load(source)
     if isinstance(source, Trace):
@@ -46,6 +50,78 @@ def turned_into(way: str, model: Any, inputs: Inputs, *, backward: bool, kept_by
     turned = compiled(model) if way == "compile" else exported(model, args, kwargs)
     name = f"{type(model).__name__}.{way}"
     return _torch(turned, inputs, backward=backward, kept_bytes=kept_bytes, name=name)
+
+
+@dataclass(frozen=True)
+class Given:
+    """Holds the inputs of both sides, and which left one each input of a right ONNX model got, if it was found out."""
+
+    left: Inputs
+    right: Inputs
+    matched: "Matched | None" = None
+
+    def inputs_in(self, order: "Matched") -> Inputs:
+        """Returns the inputs of the right side in another order."""
+        assert isinstance(self.right, Mapping) and self.matched is not None
+        values = {given: self.right[name] for name, given in self.matched.pairs.items()}
+        return {name: values[given] for name, given in order.pairs.items()}
+
+
+def given_to(left: Any, right: Any, inputs: Inputs) -> Given:
+    """Returns what both sides get: by name, and by dtype and shape what a right ONNX model calls otherwise.
+
+    Where the inputs are those of two ONNX models, under all their names, each gets its own. Raises OptionError.
+    """
+    if not _runs_as_onnx(right):
+        return Given(inputs, inputs_beside(right, inputs))
+    from nbkit.readers.onnx.run.matching import declared_inputs, matched
+
+    (declared, known), own = declared_inputs(right), _own_inputs(left)
+    if isinstance(inputs, Mapping) and own and {*own[0], *declared} <= inputs.keys() <= own[1] | known:
+        first, second = ({name: inputs[name] for name in inputs if name in names} for names in (own[1], known))
+        return Given(first, second)
+    named = _named(left, inputs, own and own[0])
+    if own is not None and not own[0].keys() <= named.keys() <= own[1]:
+        return Given(inputs, inputs)  # the left side refuses them
+    if isinstance(inputs, Mapping) and known.issuperset(named):
+        return Given(inputs, {name: one for name, one in inputs.items() if name in known or own is not None})
+    try:
+        found = matched(declared, {name: as_array(value) for name, value in named.items()})
+    except OptionError:
+        if isinstance(inputs, Mapping):
+            raise
+        return Given(inputs, inputs)  # by place, if that fits
+    if not isinstance(inputs, Mapping) and [*found.pairs.values()] == [*named] and not found.equal:
+        return Given(inputs, inputs)
+    return Given(inputs, {name: named[given] for name, given in found.pairs.items()}, found)
+
+
+def _own_inputs(left: Any) -> "tuple[Mapping[str, Any], frozenset[str]] | None":
+    """Returns what an ONNX model declares; null of another side, or of a file whose refusal is the left side's own."""
+    from nbkit.readers.onnx.run.matching import declared_inputs
+
+    try:
+        return declared_inputs(left) if _runs_as_onnx(left) else None
+    except NbkitError:
+        return None
+
+
+def _named(left: Any, inputs: Inputs, own: Mapping[str, Any] | None) -> Mapping[str, Any]:
+    """Returns the inputs by their names on the left side, in its order; `own` are those of an ONNX model."""
+    if own is not None and isinstance(inputs, Mapping):
+        return {**{name: inputs[name] for name in own if name in inputs}, **inputs}
+    if own is not None:
+        return dict(zip(own, inputs, strict=False))
+    if isinstance(left, str | PathLike | Trace | Execution):
+        return inputs if isinstance(inputs, Mapping) else {}
+    from nbkit.capture.executions.names import named_inputs
+
+    return dict(named_inputs(left, *call_of(inputs)))
+
+
+def _runs_as_onnx(source: Any) -> bool:
+    is_file = isinstance(source, str | PathLike) and Path(source).suffix.lower() == ".onnx"
+    return is_file or is_onnx(source)
 
 
 def inputs_beside(source: Any, inputs: Inputs) -> Inputs:

@@ -46,7 +46,7 @@ def paired(program: Program, inputs: Mapping[str, object] | Sequence[object]) ->
     elif len(inputs) != len(declared):
         raise OptionError(
             f"{units.counted(len(inputs), 'value')} given for {units.counted(len(declared), 'input')}: "
-            f"{_listed(declared)}; give them as a dict by name."
+            f"{listed(declared)}; give them as a dict by name."
         )
     else:
         by_name = dict(zip(declared, inputs, strict=True))
@@ -63,7 +63,7 @@ def _by_name(
     absent = [name for name in declared if name not in inputs]
     if unknown or absent:
         raise OptionError(
-            f"The inputs do not pair by name: the model has {_listed(declared)}; given are "
+            f"The inputs do not pair by name: the model has {listed(declared)}; given are "
             f"{_some([repr(name) for name in inputs])}. Give each under its name."
         )
     return {name: inputs[name] for name in (*declared, *program.overridable) if name in inputs}
@@ -76,9 +76,20 @@ def _value(
     name, kind = declared.name, declared.type
     if kind.WhichOneof("value") != "tensor_type":
         raise OptionError(
-            f"Input {name!r} of the model is no tensor, but {_type(declared)}: such models cannot be run."
+            f"Input {name!r} of the model is no tensor, but {type_text(declared)}: such models cannot be run."
         )
-    dtype = dtype_name(kind.tensor_type.elem_type) or "float32"
+    fitting = as_declared(declared, given)
+    if fitting is None:
+        raise OptionError(
+            f"Input {name!r} is {type_text(declared)} in the model, and {value_text(given)} is given: "
+            f"the model has {listed(all_declared)}; given are {given_text(inputs)}."
+        )
+    return fitting
+
+
+def as_declared(declared: ValueInfoProto, given: object) -> Array | None:
+    """Returns a value as an array of the declared dtype; null where its dtype or shape does not fit."""
+    dtype = dtype_name(declared.type.tensor_type.elem_type) or "float32"
     held = dtype if dtype in HELD else "float32"
     is_python = isinstance(given, (bool, int, float, list, tuple)) and not isinstance(given, np.generic)
     value = np.asarray(given)
@@ -88,11 +99,7 @@ def _value(
         value = value.astype(held)
     fits = value.dtype.kind in "OUS" if held == "string" else str(value.dtype) == held
     if not fits or not _fits(declared, value.shape):
-        values = [f"{key!r} {_of_value(one)}" for key, one in inputs.items()]
-        raise OptionError(
-            f"Input {name!r} is {dtype} {_shape(declared)} in the model, and {value.dtype} {_written(value.shape)} is "
-            f"given: the model has {_listed(all_declared)}; given are {_some(values)}."
-        )
+        return None
     return value.astype(object) if held == "string" else value
 
 
@@ -121,19 +128,21 @@ def _check_symbols(declared: Mapping[str, ValueInfoProto], found: Mapping[str, A
             if known != size:
                 raise OptionError(
                     f"Size {dim.dim_param!r} is {known} in {other!r} and {size} in {name!r}: the model wants it equal "
-                    f"in all of {_listed(declared)}."
+                    f"in all of {listed(declared)}."
                 )
 
 
-def _listed(declared: Mapping[str, ValueInfoProto]) -> str:
-    return _some([f"{name!r} {_type(value)}" for name, value in declared.items()])
+def listed(declared: Mapping[str, ValueInfoProto]) -> str:
+    """Lists what a model declares, by name, with dtypes and shapes."""
+    return _some([f"{name!r} {type_text(value)}" for name, value in declared.items()])
 
 
 def _some(items: Sequence[str]) -> str:
     return (", ".join(items[:LISTED]) or "none") + units.and_more(len(items) - LISTED)
 
 
-def _type(value: ValueInfoProto) -> str:
+def type_text(value: ValueInfoProto) -> str:
+    """Returns dtype and shape of what a model declares: `float32 (batch, 4)`."""
     kind = value.type.WhichOneof("value")
     if kind != "tensor_type":
         return f"a {(kind or 'value').removesuffix('_type').replace('_', ' ')}"
@@ -149,9 +158,15 @@ def _shape(value: ValueInfoProto) -> str:
     )
 
 
-def _of_value(value: object) -> str:
+def value_text(value: object) -> str:
+    """Returns dtype and shape of what is given: `float32 (2, 4)`."""
     array = np.asarray(value)
     return f"{array.dtype} {_written(array.shape)}"
+
+
+def given_text(inputs: Mapping[str, object]) -> str:
+    """Lists what is given, by name, with dtypes and shapes."""
+    return _some([f"{name!r} {value_text(one)}" for name, one in inputs.items()])
 
 
 def _written(shape: Sequence[object]) -> str:
