@@ -11,6 +11,7 @@ from IPython.display import display
 from nbkit.errors import NbkitError
 from nbkit.magics.arguments import LineParser, MagicFunction, add_result_options, wants_help
 from nbkit.magics.session import show_text
+from nbkit.trace.trace import Trace
 from nbkit.verbs.notebook import Notebook
 from nbkit.verbs.options.parser import telling_new_folders
 from nbkit.verbs.verb import LineMagic
@@ -46,7 +47,11 @@ def line_function(shell: InteractiveShell, name: str, magic: LineMagic) -> Calla
         if magic.stores_result:
             for stored in filter(None, (f"_{name}", options.output)):
                 notebook.store(stored, shown)
-        if not (magic.stores_result and options.quiet):
+        if magic.stores_result and options.quiet:
+            return
+        if magic.text is not None and isinstance(shown, Trace) and (text := magic.text(options, shown)) is not None:
+            show_text(text)
+        else:
             display(shown, raw=isinstance(shown, dict))
 
     return no_var_expand(MagicFunction(name, run_line, parser))

@@ -103,14 +103,15 @@ class Recorder:
 class LineMagic:
     """A verb as a line magic: `run` gets the options and the notebook, and gives back what is shown.
 
-    That is a trace, which has options that say where it is stored if `stores_result`, or texts by MIME type. It raises
-    NbkitError on what it cannot use.
+    That is a trace, which has options that say where it is stored if `stores_result`, or texts by MIME type. `text`
+    gives what is shown in place of a trace, null for its view. It raises NbkitError on what it cannot use.
     """
 
     description: str
     add_options: Callable[[OptionHolder], object]
     run: Callable[[Namespace, Notebook], dict[str, str] | Trace]
     stores_result: bool = False
+    text: Callable[[Namespace, Trace], str | None] | None = None
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,16 @@ from nbkit.views.alignment.columns import ROW
 from nbkit.views.alignment.detail import DIGITS, FACTS, FIELDS, FIGURES, MEANINGS, MOST_READ
 from nbkit.views.alignment.graphs import graph_trace, has_graphs, row_nodes
 from nbkit.views.alignment.source import AlignmentSource
-from nbkit.views.alignment.verdicts import SIDES, first_row, place_of, results_of, rows_of, side_names, verdicts
+from nbkit.views.alignment.verdicts import (
+    SIDES,
+    first_op_row,
+    first_row,
+    place_of,
+    results_of,
+    rows_of,
+    side_names,
+    verdicts,
+)
 from nbkit.views.graph.panel import graph_panel
 from nbkit.views.op_table.report_data import all_modules
 from nbkit.views.ops_view import widget_named
@@ -49,18 +58,20 @@ def pairs_section(trace: Trace, count: int) -> Section:
     """Returns rows of the alignment side by side, from some before the first divergence on."""
     rows = rows_of(trace) if "alignment" in trace.frames else ALIGNMENT.frame()
     first = first_row(trace) if len(rows) else None
-    start = 0 if first is None else max(min(first - count // 2, len(rows) - count), 0)
+    middle = first_op_row(rows) if first is None else first - count // 2
+    start = max(min(middle, len(rows) - count), 0)
     few = rows.iloc[start : start + count]
     words = verdicts(trace).iloc[start : start + count]
     values = [
-        [int(row), few["mark"].loc[row], word, *(place_of(few.loc[row], side) for side in ("left", "right")),
-         few["output_error"].loc[row]]
+        [int(row), few["mark"].loc[row], word, few["output_error"].loc[row],
+         *(fact for side, op in (("left", "op"), ("right", "right_op"))
+           for fact in (few[op].loc[row], place_of(few.loc[row], side))), few["dtype"].loc[row], few["shape"].loc[row]]
         for row, word in zip(few.index, words, strict=True)
     ]  # fmt: skip
     left, right = side_names(trace)
     kinds = (
-        Column("row", "id"), Column("mark"), Column("verdict"), Column(f"left: {left}"), Column(f"right: {right}"),
-        Column("error", "number"),
+        Column("row", "id"), Column("mark"), Column("verdict"), Column("error", "number"), Column("left op"),
+        Column(f"left: {left}"), Column("right op"), Column(f"right: {right}"), Column("dtype"), Column("shape"),
     )  # fmt: skip
     caption = "" if len(few) == len(rows) else f"rows {start:,} to {start + len(few) - 1:,} of {len(rows):,}"
     return Section("Side by side", kinds, values, caption)

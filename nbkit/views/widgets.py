@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 from nbkit.trace.trace import Trace
 from nbkit.views.alignment.graphs import graph_trace, has_graphs
+from nbkit.views.alignment.verdicts import first_op_row, first_row, rows_of
 from nbkit.views.alignment.widget import AlignmentTableModel
 from nbkit.views.brief.brief import brief_of
 from nbkit.views.brief.entry import Entry
@@ -62,7 +63,8 @@ def alignment_and_graphs(trace: Trace) -> CompositeWidget:
         graphs = GraphModel(graph_trace(trace))
         link_alignment(table, graphs)
         models.append(graphs)
-    table.selected_row = (trace.meta.get("first_divergence") or {}).get("row")
+    rows, first = rows_of(table.source.trace), first_row(trace)
+    table.selected_row = (first_op_row(rows) or None) if first is None else first
     return CompositeWidget(trace, _brief(trace), *models)
 
 

@@ -51,6 +51,12 @@ def test_the_right_side_may_have_inputs_of_its_own(kernel):
     assert shown(kernel, "found.meta['first_divergence'] is None") == "True"
 
 
+def test_pairs_are_shown_as_text_and_the_trace_is_stored(kernel):
+    text = shown(kernel, "%opalign model other --inputs x --pairs -o found")
+    assert text.startswith("000 = | INPUT") and " | a=0 r=0" in text
+    assert shown(kernel, f"nbkit.side_by_side_text(found) == {text!r}") == "True"
+
+
 def test_quiet_shows_nothing_and_help_runs_nothing(kernel):
     assert kernel.run("%opalign -q model other --inputs x").outputs == []
     assert "usage: %opalign" in shown(kernel, "%opalign --help")

@@ -46,6 +46,15 @@ def test_the_widget_has_the_table_above_the_graphs_and_linked_with_them() -> Non
     assert "First difference: " in widget.html
 
 
+def test_where_both_agree_the_table_opens_behind_inputs_weights_and_constants() -> None:
+    trace = aligned_trace(diverge=False)
+    (row,) = {alignment_and_graphs(trace).models[0].selected_row, trace.alignment["kind"].tolist().index("op")}
+    assert row > 0
+    section = pairs_section(trace, 5)
+    assert section.rows[0][0] == row
+    assert [column.label for column in section.columns[4:]][::2] == ["left op", "right op", "dtype"]
+
+
 def test_panels_are_the_table_and_the_graphs() -> None:
     panels = alignment_panels(Contents(aligned_trace(graphs=True)))
     assert [(panel.widget, panel.title) for panel in panels] == [

@@ -19,6 +19,8 @@ from nbkit.views.alignment.text import side_by_side_text
 from nbkit.views.alignment_view import ALIGNMENT_VIEW
 from nbkit.views.report.opreport import opreport
 
+PAIRS = "write every pair as text, side by side"
+
 
 def _add_line_options(holder: OptionHolder) -> None:
     holder.add_argument("left", metavar="LEFT", help="what is right: a name of this notebook, or a path")
@@ -31,6 +33,7 @@ def _add_line_options(holder: OptionHolder) -> None:
     copying = "first load the left module's parameters into the right one, in place"
     holder.add_argument("--copy-parameters", action="store_true", help=copying)
     holder.add_argument("--backward", action="store_true", help="also run the backward pass of torch models")
+    holder.add_argument("--pairs", action="store_true", help=PAIRS)
     holder.add_argument("--name", metavar="TEXT", help="what the trace is called where it is shown")
 
 
@@ -68,6 +71,7 @@ Run two models on the same inputs, put their results side by side, and say where
     %opalign mine theirs --inputs ids      two implementations of a model
     %opalign model onnx --inputs ids       a model, and exported to ONNX
     %opalign 'a.onnx' 'b.onnx' --inputs d  two ONNX models; d: arrays by name
+    %opalign model onnx --inputs x --pairs every pair, as text side by side
     %opalign hf own --inputs x --copy-parameters   own: gets hf's weights
     %opalign before after                  two steps of optrace, values="stats"
 
@@ -76,6 +80,7 @@ an ONNX model or a saved trace, in quotes where they have blanks.""",
     _add_line_options,
     _run_line,
     stores_result=True,
+    text=lambda options, trace: side_by_side_text(trace) if options.pairs else None,
 )
 
 
@@ -89,7 +94,7 @@ def _add_command_options(holder: OptionHolder) -> None:
     output = "write the HTML file FILE instead of text; one that is there is replaced"
     holder.add_argument("-o", "--output", type=absolute_path, metavar="FILE", help=output)
     holder.add_argument("--save", type=absolute_path, metavar="FOLDER", help="save the trace there")
-    holder.add_argument("--pairs", action="store_true", help="write every pair as text, side by side")
+    holder.add_argument("--pairs", action="store_true", help=PAIRS)
 
 
 def _run_command(options: Namespace, progress: Callable[[str], None]) -> Outcome:

@@ -11,12 +11,15 @@ from nbkit.views.alignment.verdicts import HARMLESS, VERDICTS, rows_of, verdicts
 from nbkit.views.summary.names import shown
 
 ROW, STATUS, BAR = "row", "status", "output_error"
-FIRST = (ROW, "mark", STATUS, "name", "right_name", "output_error", "local_error", "op", "right_op")
+# What a pair is stands where nobody has to scroll: ops, names, sizes and by how much they differ.
+FIRST = (
+    ROW, "mark", STATUS, "output_error", "op", "right_op", "dtype", "shape", "name", "right_name", "local_error",
+)  # fmt: skip
 LAST = (
-    "max_abs_error", "max_rel_error", "relation", "evidence", "dtype", "right_dtype", "shape", "right_shape", "module",
-    "right_module", "kind", "phase", "message", "cosine_similarity", "mean_abs_error", "max_ulp", "noise_ratio",
-    "input_error", "allowed_error", "origin_id", "left_nan_count", "right_nan_count", "left_inf_count",
-    "right_inf_count", "arguments", "source", "right_source", "left_id", "right_id",
+    "max_abs_error", "max_rel_error", "relation", "evidence", "right_dtype", "right_shape", "module", "right_module",
+    "kind", "phase", "message", "cosine_similarity", "mean_abs_error", "max_ulp", "noise_ratio", "input_error",
+    "allowed_error", "origin_id", "left_nan_count", "right_nan_count", "left_inf_count", "right_inf_count",
+    "arguments", "source", "right_source", "left_id", "right_id",
 )  # fmt: skip
 # What the verdict and the mark say in other words.
 HIDDEN = ("action", "error_class")
@@ -32,20 +35,20 @@ SLIDER_BINS = 30
 LOOKS = {
     ROW: ("#", 56, "whole"),
     "mark": ("mark", 52, "text"),
-    STATUS: ("verdict", 156, "text"),
-    "name": ("left", 208, "text"),
-    "right_name": ("right", 208, "text"),
-    "op": ("left op", 176, "text"),
-    "right_op": ("right op", 176, "text"),
+    STATUS: ("verdict", 112, "text"),
+    "name": ("left", 160, "text"),
+    "right_name": ("right", 160, "text"),
+    "op": ("left op", 136, "text"),
+    "right_op": ("right op", 96, "text"),
     "output_error": ("error", 84, "metric"),
     "local_error": ("local error", 92, "metric"),
     "input_error": ("input error", 92, "metric"),
     "allowed_error": ("allowed", 84, "metric"),
     "relation": ("relation", 84, "text"),
     "evidence": ("evidence", 84, "text"),
-    "dtype": ("left dtype", 92, "text"),
+    "dtype": ("left dtype", 76, "text"),
     "right_dtype": ("right dtype", 92, "text"),
-    "shape": ("left shape", 112, "text"),
+    "shape": ("left shape", 92, "text"),
     "right_shape": ("right shape", 112, "text"),
     "module": ("left module", 176, "text"),
     "right_module": ("right module", 176, "text"),

@@ -5,8 +5,10 @@ from typing import Any
 
 import pandas as pd
 
+from nbkit.errors import OptionError
 from nbkit.schema import RESULTS
 from nbkit.step.decode import shape_of
+from nbkit.trace.checks import checked_trace
 from nbkit.trace.trace import Trace
 from nbkit.units import general, is_null
 from nbkit.views.alignment.verdicts import SIDES, results_of, rows_of
@@ -23,11 +25,17 @@ Texts = Sequence[str]
 def side_by_side_text(trace: Trace, column_size: int = 60) -> str:
     """Returns a line per row of `alignment`: `012 ~ | RESULT float32 2:2x64 Softmax attn | ... | a=1e-05 r=3e-04`.
 
+    The mark is `=` where both agree, `~` where they differ, `-` and `+` for a result of the left and right side alone.
+
     A side has kind, dtype, rank and sizes, op and name, and is blank where it has no such result; without an op the
     name has its room. Columns are as wide as what they hold; where they take more than `column_size` characters
     together, names and ops lose their middle. `a` and `r` are the largest absolute and relative error; where they are
-    not known, `e` is that of the whole result.
+    not known, `e` is that of the whole result. Raises OptionError for a trace that is not of opalign.
     """
+    if "alignment" not in checked_trace(trace).frames:
+        raise OptionError(
+            f"This is a trace of {trace.meta.get('verb')}, which has no two sides; give one that nbkit.opalign returns."
+        )
     rows = rows_of(trace)
     if not len(rows):
         return "No results."

@@ -34,6 +34,12 @@ def first_row(trace: Trace) -> int | None:
     return int(row) if row is not None and 0 <= int(row) < len(trace.frames["alignment"]) else None
 
 
+def first_op_row(rows: pd.DataFrame) -> int:
+    """Returns the first row of a result that an op made, behind inputs, weights and constants; 0 where none is."""
+    is_op = rows["kind"].eq("op").fillna(False).to_numpy(bool)
+    return int(is_op.argmax()) if len(is_op) else 0
+
+
 def verdicts(trace: Trace) -> pd.Series:
     """Returns the verdict of each row of `alignment`, one of VERDICTS."""
     rows = rows_of(trace)

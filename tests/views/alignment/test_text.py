@@ -1,7 +1,9 @@
 """The alignment as text, a line per pair."""
 
 import pandas as pd
+import pytest
 
+from nbkit.errors import OptionError
 from nbkit.trace.trace import Trace
 from nbkit.views.alignment.text import side_by_side_text
 from tests.views.alignment.makers import LONG, aligned_trace
@@ -66,3 +68,8 @@ def test_nothing_says_so() -> None:
     assert (
         side_by_side_text(Trace({**trace.frames, "alignment": trace.alignment.iloc[:0]}, trace.meta)) == "No results."
     )
+
+
+def test_a_trace_without_two_sides_is_refused() -> None:
+    with pytest.raises(OptionError, match="a trace of optrace, which has no two sides; give one that nbkit.opalign"):
+        side_by_side_text(Trace({}, {"verb": "optrace"}))
