@@ -68,6 +68,9 @@ def test_quiet_shows_nothing_and_help_runs_nothing(kernel):
         ("", "LEFT, RIGHT are missing."),
         ("modle other", "there is neither a name 'modle' in this notebook nor such a file; did you mean 'model'?"),
         ("model other --inputs z", "there is no 'z' in this notebook, which --inputs names"),
+        ("model other --inputs x --opset 20", "opset=20 is that of an export"),
+        ("model onnx --inputs x --opset new", "'new' is not a whole number"),
+        ("model other --inputs x --dump new", "dump writes the graphs that the left model is turned into"),
         ("model other --inputs x --right-inputs z", "there is no 'z' in this notebook, which --right-inputs names"),
     ],
 )

@@ -207,11 +207,6 @@ def test_two_bad_sides_are_one_sentence(side):
     assert "\n" not in str(caught.value) and str(caught.value).endswith(".")
 
 
-def test_an_exported_onnx_model_has_no_backward_pass():
-    with pytest.raises(OptionError, match="the right side cannot be used: .* ONNX model has no backward pass"):
-        nbkit.opalign(model(), "onnx", inputs=[X], backward=True)
-
-
 def test_neither_side_has_a_result():
     with pytest.raises(OptionError, match="a side of opalign is a model"):
         nbkit.opalign(1, 2)

@@ -3,7 +3,7 @@
 import io
 import logging
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from typing import Any
 
@@ -15,6 +15,7 @@ from torch.export import ExportedProgram
 from torch.export.graph_signature import InputKind, TensorArgument
 from torch.utils._pytree import tree_leaves
 
+from nbkit.capture.executions.joint import joint_program
 from nbkit.capture.executions.names import returning_tensors
 from nbkit.errors import OptionError, first_line
 
@@ -40,46 +41,75 @@ def exported_onnx(
     *,
     optimize: bool = True,
     opset: int | None = None,
+    backward: bool = False,
 ) -> tuple[Any, dict[str, Array]]:
     """Returns the ModelProto that torch.onnx.export(dynamo=True) makes of a module, and the inputs of it by name.
 
-    `optimize` lets the exporter fold constants and fuse what it can. bfloat16 inputs come as float32, complex ones as
-    pairs of real numbers in a further axis, as the exported model has them. Raises OptionError in one sentence if
-    onnxscript is missing, if the module cannot be exported, or if an input of the model belongs to no argument.
+    `optimize` lets the exporter fold constants and fuse what it can. With `backward`, the graph has the backward pass,
+    too, and its gradients are outputs named "grad of PATH". bfloat16 inputs come as float32, complex ones as pairs of
+    real numbers in a further axis, as the exported model has them. Raises OptionError in one sentence if onnxscript is
+    missing, if the module or this opset cannot be exported, or if an input of the model belongs to no argument.
     """
     name = type(module).__name__
+    gradients: list[str] = []
 
     def export() -> Any:
+        target: Any = module
         with _muted():
+            if backward:
+                target, gradients[:] = joint_program(module, args, kwargs or {})
             return torch.onnx.export(
-                module,
-                args,
-                kwargs=dict(kwargs or {}),
+                target,
+                () if backward else args,
+                kwargs={} if backward else dict(kwargs or {}),
                 dynamo=True,
                 verbose=False,
                 optimize=optimize,
                 opset_version=opset,
             )
 
+    program = _exported_in_any_way(module, export)
+    if program is None:
+        raise OptionError(f"torch.onnx.export returned nothing for {name}; is dynamo=True supported by this torch?")
+    if backward:
+        _name_gradients(program.model.graph, gradients)
+    proto = program.model_proto
+    made = next((each.version for each in proto.opset_import if each.domain == ""), None)
+    if opset is not None and made != opset:
+        raise OptionError(
+            f"torch.onnx.export made opset {made} of {name}: it cannot write opset {opset}; give another."
+        )
+    return proto, _named_inputs(program, name)
+
+
+def _exported_in_any_way(module: torch.nn.Module, export: Callable[[], Any]) -> Any:
+    """Returns what the exporter makes of a module, at the second try of its tensors alone. Raises OptionError."""
+    name = type(module).__name__
     try:
         try:
-            program = export()
-        except ImportError:
+            return export()
+        except (ImportError, OptionError):
             raise
         except Exception:
             with returning_tensors(module):
-                program = export()
+                return export()
     except ImportError as error:
         raise OptionError(
             f"Exporting {name} needs the packages onnx and onnxscript: pip install 'nbkit-torch[onnx]'."
         ) from error
+    except OptionError:
+        raise
     except Exception as error:  # the exporter hands on whatever the module raised, or its own kinds
         raise OptionError(
             f"torch.onnx.export cannot export {name}: {_reason(error)}; give a module that torch.export can trace."
         ) from error
-    if program is None:
-        raise OptionError(f"torch.onnx.export returned nothing for {name}; is dynamo=True supported by this torch?")
-    return program.model_proto, _named_inputs(program, name)
+
+
+def _name_gradients(graph: Any, gradients: Sequence[str]) -> None:
+    """Names the last outputs of a joint graph, and leaves out the first: the loss, which is no output of the model."""
+    for value, name in zip(graph.outputs[len(graph.outputs) - len(gradients) :], gradients, strict=True):
+        value.name = name
+    del graph.outputs[0]
 
 
 @contextmanager

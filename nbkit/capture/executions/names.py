@@ -2,7 +2,7 @@
 
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import fields, is_dataclass
 from functools import wraps
 from typing import Any
@@ -55,14 +55,19 @@ def _plain(path: str, value: Any, depth: int = DEPTH) -> Iterator[tuple[str, Any
             yield from _plain(path + key, item, depth - 1)
 
 
-@contextmanager
-def returning_tensors(module: nn.Module) -> Iterator[None]:
+def returning_tensors(module: nn.Module) -> AbstractContextManager[None]:
     """Lets a module return its tensors alone, by name: torch.export knows no caches and other objects of a library."""
+    return returning(module, lambda out: dict(named_outputs(out)))
+
+
+@contextmanager
+def returning(module: nn.Module, converted: Callable[[Any], Any]) -> Iterator[None]:
+    """Lets a module return what `converted` makes of what it returns."""
     own, forward = vars(module).get("forward"), module.forward
 
     @wraps(forward)
-    def returned(*args: Any, **kwargs: Any) -> dict[str, Tensor]:
-        return dict(named_outputs(forward(*args, **kwargs)))
+    def returned(*args: Any, **kwargs: Any) -> Any:
+        return converted(forward(*args, **kwargs))
 
     module.forward = returned
     try:

@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from operator import getitem
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -56,6 +57,7 @@ class ExecutionObserver(Observer):
         self.unknown: set[int] = set()  # results of empty() and their views: any bits
         self.labels: list[str] = []
         self.model: torch.nn.Module | None = None  # that is going to run
+        self.dump: Path | None = None  # the folder that gets the graphs of torch.compile
         self.graphs: int | None = None  # how many torch.compile has made; None of what is not compiled
         self.recording = Recording()  # until a recorder gives its own
         self.describe = _describer()

@@ -1,19 +1,23 @@
 """Runs FX graphs node by node, so that results have the names, modules and lines of their nodes."""
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
+import torch
 from torch import Tensor
 from torch._ops import OpOverload
 from torch.export import ExportedProgram
 from torch.fx import GraphModule, Interpreter, Node
 from torch.utils import _pytree as pytree
 
+from nbkit.capture.executions.arrays import array_of
 from nbkit.capture.executions.calls import Place
 from nbkit.capture.executions.observer import ExecutionObserver
 from nbkit.capture.graphs.fx_inputs import inputs_of
 from nbkit.capture.replay.copies import tensors_in
+from nbkit.trace.executions.arrays import write_arrays
 
 
 class NodeInterpreter(Interpreter):
@@ -101,3 +105,17 @@ def interpret(module: GraphModule, observer: ExecutionObserver) -> None:
 
     forward.__signature__ = signature  # type: ignore[attr-defined]
     vars(module)["forward"] = forward
+
+
+def write_graph(folder: Path, name: str, module: GraphModule, given: Mapping[str, Any]) -> None:
+    """Writes a graph as text, and the tensors that it is given by name as .npz; bfloat16 comes as float32."""
+    (folder / f"{name}.txt").write_text(module.print_readable(print_output=False), encoding="utf-8")
+    arrays = {key: array_of(value) for key, value in given.items() if isinstance(value, Tensor)}
+    write_arrays(folder / f"{name}.npz", {key: array for key, array in arrays.items() if array is not None})
+
+
+def write_program(folder: Path, program: ExportedProgram) -> None:
+    """Writes a program as torch.export.save() does, its graph as text, and its inputs."""
+    torch.export.save(program, folder / "model.pt2")
+    names, values = program.graph_signature.user_inputs, pytree.tree_leaves(program.example_inputs)
+    write_graph(folder, "model", program.graph_module, dict(zip(map(str, names), values, strict=True)))

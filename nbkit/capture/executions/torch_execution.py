@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -15,7 +16,7 @@ from torch.fx import GraphModule
 from nbkit.capture.executions.calls import Calls
 from nbkit.capture.executions.names import named_inputs, named_outputs, plain_outputs
 from nbkit.capture.executions.observer import ExecutionObserver
-from nbkit.capture.executions.programs import NodeInterpreter, RunsProgram, interpret
+from nbkit.capture.executions.programs import NodeInterpreter, RunsProgram, interpret, write_graph
 from nbkit.capture.executions.rows import completed
 from nbkit.capture.executions.state import LeftAsItWas
 from nbkit.capture.executions.unrecorded import not_fused, with_returned, without_limits
@@ -44,6 +45,7 @@ def torch_execution(
     backward: bool = False,
     kept_bytes: int = KEPT_BYTES,
     name: str | None = None,
+    dump: Path | None = None,
 ) -> Execution:
     """Runs a model once, under a recorder, and returns the results of all its aten ops with their values.
 
@@ -59,6 +61,7 @@ def torch_execution(
             outputs named "grad of PATH".
         kept_bytes: keeps values up to this size in all; the other results have features only.
         name: what the execution is called where it is shown.
+        dump: a folder that gets the graphs of torch.compile, each with its inputs.
 
     Raises:
         OptionError: for what cannot be called.
@@ -67,6 +70,7 @@ def torch_execution(
     _check(target, args)
     name = name or _name(target)
     observer = ExecutionObserver(Collector(Values(kept_bytes)))
+    observer.dump = dump
     original = original_of(target)
     model = target if original is None else original
     observer.model = model if isinstance(model, nn.Module) else None
@@ -208,6 +212,9 @@ def _interpreted(
 ) -> Callable[..., Any]:
     def run(args: list[Any]) -> Any:
         given = (*args,)
+        if observer.dump is not None:
+            names = [node.name for node in module.graph.nodes if node.op == "placeholder"]
+            write_graph(observer.dump, prefix.removesuffix("/"), module, dict(zip(names, given, strict=True)))
         args.clear()  # what only the graph needs lives no longer than that
         return NodeInterpreter(module, observer, prefix, phase).run(*given)
 

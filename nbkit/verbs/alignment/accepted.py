@@ -1,11 +1,13 @@
 """Says what a side of opalign and its inputs may be, and refuses the rest in one sentence, before anything runs."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from os import PathLike
+from pathlib import Path
 from typing import Any
 
 from nbkit.errors import OptionError
+from nbkit.trace.checks import checked_count
 from nbkit.trace.executions.execution import Execution
 from nbkit.trace.trace import Trace
 
@@ -16,6 +18,7 @@ WAYS = {
     "export": "what torch.export makes of the left model, decomposed to core ops",
     "compile": "the graphs that torch.compile makes of the left model",
 }
+ONNX_WAYS = ("onnx", "onnxruntime")
 Inputs = Mapping[str, Any] | Sequence[Any]
 
 ACCEPTED = "a model, a program of torch.export, an ONNX model or its path, or a trace recorded with values='stats'"
@@ -56,6 +59,34 @@ def check_side(side: str, source: Any) -> None:
             f"is a {type(source).__name__}."
         )
         raise OptionError(f"the {side} side cannot be used: {what}")
+
+
+def check_exporting(right: Any, opset: object, dump: object) -> Path | None:
+    """Returns the folder for graphs, which is new or empty. Refuses what needs a right side made by opalign."""
+    way = right if isinstance(right, str) and right in WAYS else None
+    if opset is not None and way not in ONNX_WAYS:
+        raise OptionError(f"opset={opset!r} is that of an export; give it with the right side {_any(ONNX_WAYS)}.")
+    if opset is not None:
+        checked_count("opset", opset)
+    if dump is None:
+        return None
+    if way is None:
+        raise OptionError(f"dump writes the graphs that the left model is turned into: give it with {_any(WAYS)}.")
+    if not isinstance(dump, str | PathLike):
+        raise OptionError(f"dump is of type {type(dump).__name__}; give the path of a folder.")
+    folder = Path(dump).expanduser().absolute()
+    if os.path.lexists(folder) and not (folder.is_dir() and not any(folder.iterdir())):
+        raise OptionError(f"dump={str(dump)!r} is there, and is no empty folder; give the path of a new one.")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise OptionError(f"dump={str(dump)!r} cannot be made: {error.strerror}; give the path of a folder.") from error
+    return folder
+
+
+def _any(words: Iterable[str]) -> str:
+    *others, last = map(repr, words)
+    return f"{', '.join(others)} or {last}"
 
 
 def is_onnx(source: Any) -> bool:

@@ -13,7 +13,7 @@ from nbkit.verbs.alignment.accepted import WAYS
 from nbkit.verbs.alignment.opalign import opalign
 from nbkit.verbs.notebook import Notebook
 from nbkit.verbs.options.generated import OptionHolder
-from nbkit.verbs.options.parser import absolute_path
+from nbkit.verbs.options.parser import absolute_path, integer
 from nbkit.verbs.verb import FINDINGS, FINE, PROGRAM, Command, LineMagic, Outcome, Verb
 from nbkit.views.alignment.text import side_by_side_text
 from nbkit.views.alignment_view import ALIGNMENT_VIEW
@@ -33,6 +33,9 @@ def _add_line_options(holder: OptionHolder) -> None:
     copying = "first load the left module's parameters into the right one, in place"
     holder.add_argument("--copy-parameters", action="store_true", help=copying)
     holder.add_argument("--backward", action="store_true", help="also run the backward pass of torch models")
+    holder.add_argument("--opset", type=integer, metavar="N", help="opset of the ONNX model that is exported")
+    dump = "new folder for the graphs that LEFT is turned into, each with its inputs"
+    holder.add_argument("--dump", type=absolute_path, metavar="FOLDER", help=dump)
     holder.add_argument("--pairs", action="store_true", help=PAIRS)
     holder.add_argument("--name", metavar="TEXT", help="what the trace is called where it is shown")
 
@@ -46,6 +49,8 @@ def _run_line(options: Namespace, notebook: Notebook) -> Trace:
         right_inputs=options.right_inputs and _inputs(notebook, options.right_inputs, "--right-inputs"),
         backward=options.backward,
         copy_parameters=options.copy_parameters,
+        opset=options.opset,
+        dump=options.dump,
         name=options.name,
     )
 

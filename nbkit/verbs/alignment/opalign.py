@@ -3,6 +3,7 @@
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
+from os import PathLike
 from typing import Any
 
 from nbkit import units
@@ -17,7 +18,7 @@ from nbkit.progress import Progress
 from nbkit.trace.executions.execution import Execution
 from nbkit.trace.executions.values import KEPT_BYTES
 from nbkit.trace.trace import Trace
-from nbkit.verbs.alignment.accepted import WAYS, check_one_ran, check_side, checked_inputs
+from nbkit.verbs.alignment.accepted import WAYS, check_exporting, check_one_ran, check_side, checked_inputs
 from nbkit.verbs.alignment.copying import check_modules, parameters_copied
 from nbkit.verbs.alignment.sides import Given, execution_of, given_to, turned_into
 
@@ -30,7 +31,7 @@ ADVICE = (
 MOST_NAMES = 4
 
 
-def opalign(
+def opalign(  # noqa: PLR0913  options of a verb, by keyword
     left: Any,
     right: Any,
     *,
@@ -38,6 +39,8 @@ def opalign(
     right_inputs: Mapping[str, Any] | Sequence[Any] | None = None,
     backward: bool = False,
     copy_parameters: bool = False,
+    opset: int | None = None,
+    dump: str | PathLike[str] | None = None,
     kept_bytes: int = KEPT_BYTES,
     name: str | None = None,
 ) -> Trace:
@@ -60,10 +63,13 @@ def opalign(
             parameters, and a right ONNX model whose inputs have other names gets them by dtype and shape, then in
             order: the notes say which got which.
         backward: also runs the backward pass of torch models, from the loss that they return, else from the mean of
-            their first result.
+            their first result. Exported to ONNX, forward and backward are one graph with the gradients as outputs.
         copy_parameters: first loads the parameters of the left module into the right one, in place. They are paired by
             where they are used and by what they lead to, also transposed, split, fused; `meta["copied"]` has the pairs,
             `meta["not_copied"]` what was left as it is.
+        opset: that of the ONNX model that is exported; the exporter's own if none is given.
+        dump: a new folder that gets the graphs that the left model is turned into, each with its inputs by name:
+            model.onnx and optimized.onnx; model.pt2 and its text; those of torch.compile as text, forward and backward.
         kept_bytes: values kept of each side, in bytes; of further results only features are known.
         name: what the trace is called where it is shown.
 
@@ -80,6 +86,7 @@ def opalign(
         given = _run("right", lambda: given_to(left, right, inputs))
     else:
         given = Given(inputs, checked_inputs(right_inputs, "right_inputs"))
+    exporting: dict[str, Any] = {"opset": opset, "dump": check_exporting(right, opset, dump)}
     settings: dict[str, Any] = {"backward": backward, "kept_bytes": kept_bytes}
     forward: dict[str, Any] = {**settings, "backward": False}
     with Progress(lambda: "running the left side") as _:
@@ -90,7 +97,7 @@ def opalign(
             said = parameters_copied(left, right, first, lambda: execution_of(right, given.right, **forward))
     with Progress(lambda: "running the right side") as _:
         if isinstance(right, str) and right in WAYS:
-            second = _run("right", lambda: turned_into(right, left, given.right, **settings))
+            second = _run("right", lambda: turned_into(right, left, given.right, **settings, **exporting))
         else:
             second = _run("right", lambda: execution_of(right, given.right, side="right", **settings))
     check_one_ran(first, second)

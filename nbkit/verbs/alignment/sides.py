@@ -1,7 +1,7 @@
 """Runs what opalign is given as a side: a model of torch or ONNX, a program, a recorded trace."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,11 +10,14 @@ from nbkit.errors import NbkitError, OptionError
 from nbkit.trace.executions.arrays import as_array
 from nbkit.trace.executions.execution import Execution
 from nbkit.trace.trace import Trace
-from nbkit.verbs.alignment.accepted import Inputs, checked_recording, is_onnx
+from nbkit.verbs.alignment.accepted import ONNX_WAYS, Inputs, checked_recording, is_onnx
 from nbkit.verbs.load import load
 
 if TYPE_CHECKING:
     from nbkit.readers.onnx.run.matching import Matched
+
+# How what a gradient is of stands before it among the outputs of an execution.
+GRADIENT = "grad of "
 
 
 def execution_of(source: Any, inputs: Inputs, *, backward: bool, kept_bytes: int, side: str = "left") -> Execution:
@@ -34,22 +37,39 @@ def execution_of(source: Any, inputs: Inputs, *, backward: bool, kept_bytes: int
     return _torch(source, inputs, backward=backward, kept_bytes=kept_bytes)
 
 
-def turned_into(way: str, model: Any, inputs: Inputs, *, backward: bool, kept_bytes: int) -> Execution:
-    """Returns the execution of what `way` of WAYS makes of a torch model."""
+def turned_into(
+    way: str,
+    model: Any,
+    inputs: Inputs,
+    *,
+    backward: bool,
+    kept_bytes: int,
+    opset: int | None = None,
+    dump: Path | None = None,
+) -> Execution:
+    """Returns the execution of what `way` of WAYS makes of a torch model; graphs and inputs are written to `dump`."""
     args, kwargs = call_of(inputs)
-    if way in ("onnx", "onnxruntime"):
+    name = f"{type(model).__name__}.{way}"
+    if way in ONNX_WAYS:
         from nbkit.capture.executions.export import exported_onnx
 
-        if backward:
-            raise OptionError("backward=True is of torch models; an exported ONNX model has no backward pass.")
-        proto, named = exported_onnx(model, args, kwargs)
+        proto, named = exported_onnx(model, args, kwargs, opset=opset, backward=backward)
         optimized = "extended" if way == "onnxruntime" else None
-        return _onnx(proto, named, kept_bytes=kept_bytes, optimized=optimized, name=f"{type(model).__name__}.{way}")
+        run = _onnx(proto, named, kept_bytes=kept_bytes, optimized=optimized, name=name, dump=dump)
+        return _with_gradients(run) if backward else run
     from nbkit.capture.executions.export import compiled, exported
+    from nbkit.capture.executions.programs import write_program
 
     turned = compiled(model) if way == "compile" else exported(model, args, kwargs)
-    name = f"{type(model).__name__}.{way}"
-    return _torch(turned, inputs, backward=backward, kept_bytes=kept_bytes, name=name)
+    if way == "export" and dump is not None:
+        write_program(dump, turned)
+    return _torch(turned, inputs, backward=backward, kept_bytes=kept_bytes, name=name, dump=dump)
+
+
+def _with_gradients(run: Execution) -> Execution:
+    """Returns an execution that knows of which parameter or input each gradient among its outputs is."""
+    known = {f"{GRADIENT}{one.name}": one.result_id for one in run.results if one.kind != "op"}
+    return replace(run, gradients={known[name]: number for name, number in run.outputs.items() if name in known})
 
 
 @dataclass(frozen=True)
@@ -140,15 +160,29 @@ def call_of(inputs: Inputs) -> tuple[tuple[Any, ...], dict[str, Any]]:
     return tuple(inputs), {}
 
 
-def _torch(source: Any, inputs: Inputs, *, backward: bool, kept_bytes: int, name: str | None = None) -> Execution:
+def _torch(
+    source: Any,
+    inputs: Inputs,
+    *,
+    backward: bool,
+    kept_bytes: int,
+    name: str | None = None,
+    dump: Path | None = None,
+) -> Execution:
     from nbkit.capture.executions.torch_execution import torch_execution
 
     args, kwargs = call_of(inputs)
-    return torch_execution(source, args, kwargs, backward=backward, kept_bytes=kept_bytes, name=name)
+    return torch_execution(source, args, kwargs, backward=backward, kept_bytes=kept_bytes, name=name, dump=dump)
 
 
 def _onnx(
-    source: Any, inputs: Inputs, *, kept_bytes: int, optimized: str | None = None, name: str | None = None
+    source: Any,
+    inputs: Inputs,
+    *,
+    kept_bytes: int,
+    optimized: str | None = None,
+    name: str | None = None,
+    dump: Path | None = None,
 ) -> Execution:
     from nbkit.readers.onnx.run.execution import onnx_execution
 
@@ -157,4 +191,4 @@ def _onnx(
         if isinstance(inputs, Mapping)
         else [as_array(value) for value in inputs]
     )
-    return onnx_execution(source, arrays, optimized=optimized, kept_bytes=kept_bytes, name=name)
+    return onnx_execution(source, arrays, optimized=optimized, kept_bytes=kept_bytes, name=name, dump=dump)

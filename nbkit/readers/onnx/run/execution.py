@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from nbkit.errors import OptionError
 from nbkit.readers.onnx.graph import is_constant
@@ -12,13 +14,17 @@ from nbkit.readers.onnx.run.describe import InitializerNames, leaf_of, node_resu
 from nbkit.readers.onnx.run.detached import Detached
 from nbkit.readers.onnx.run.engine import Engine
 from nbkit.readers.onnx.run.inputs import paired
-from nbkit.readers.onnx.run.optimized import optimized_program, same_weights
+from nbkit.readers.onnx.run.optimized import ONE_FILE_BYTES, optimized_program, same_weights
 from nbkit.readers.onnx.run.parse import model_of, program_of
 from nbkit.readers.onnx.run.program import Program
 from nbkit.readers.onnx.run.session import RefusedError, runtime
 from nbkit.readers.onnx.types import dtype_name
+from nbkit.trace.executions.arrays import write_arrays
 from nbkit.trace.executions.execution import Array, Collector, Execution, Result
 from nbkit.trace.executions.values import KEPT_BYTES, Values
+
+if TYPE_CHECKING:
+    from onnx import ModelProto
 
 
 def onnx_execution(
@@ -28,6 +34,7 @@ def onnx_execution(
     optimized: str | None = None,
     kept_bytes: int = KEPT_BYTES,
     name: str | None = None,
+    dump: Path | None = None,
 ) -> Execution:
     """Runs an ONNX model on the CPU and returns all its results, in the order of the file, Constant nodes first.
 
@@ -35,17 +42,20 @@ def onnx_execution(
     paired_inputs(). With `optimized` ("basic", "extended", "all"), onnxruntime optimizes the model first, and its ops
     are those that are run; nothing is optimized after that, so that each result is there. Results that together are
     larger than 1 GiB come from several sessions, one behind the other. Local functions are replaced by their nodes;
-    results inside branches and loop bodies are not seen. A node that fails ends what needs it, and `error` says why.
+    results inside branches and loop bodies are not seen. `dump` is a folder that gets model.onnx, its inputs as
+    model.npz, and optimized.onnx, if that is run. A node that fails ends what needs it, and `error` says why.
     Raises OptionError or TraceError, in a sentence, if inputs do not fit or if onnxruntime runs nothing of the model.
     """
     runtime()
     proto, folder, own_name = model_of(model)
     program, origins = program_of(proto, folder), origins_of(proto)
     fed = {key: value.copy() for key, value in paired(program, inputs).items()}  # recompute() runs with them later
+    if dump is not None:
+        _write(proto, fed, dump)
     program = program.with_inputs({key: value for key, value in program.overridable.items() if key in fed})
     try:
         if optimized is not None:
-            before, program = program, optimized_program(program, optimized)
+            before, program = program, optimized_program(program, optimized, dump)
             origins = same_weights(program, before, origins)
         run = _Run(program, origins, fed, Values(kept_bytes))
         run.leaves()
@@ -68,6 +78,19 @@ def onnx_execution(
         run.notes(),
         {"optimized": optimized, "onnxruntime": runtime().__version__, "opsets": _opsets(program)},
     )
+
+
+def _write(model: ModelProto, fed: Mapping[str, Array], folder: Path) -> None:
+    """Writes a model and its inputs; weights that do not fit into one file lie beside it."""
+    import onnx
+
+    is_large = sum(len(tensor.raw_data) for tensor in model.graph.initializer) > ONE_FILE_BYTES
+    if is_large:  # saving these moves them out of the model
+        copy = type(model)()
+        copy.CopyFrom(model)
+        model = copy
+    onnx.save(model, folder / "model.onnx", save_as_external_data=is_large, location="model.bin")
+    write_arrays(folder / "model.npz", fed)
 
 
 def _opsets(program: Program) -> dict[str, int]:

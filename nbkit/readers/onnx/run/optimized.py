@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
+from shutil import copytree
 from tempfile import TemporaryDirectory
 
 import numpy as np
@@ -22,8 +23,11 @@ LEVELS = {"basic": "ORT_ENABLE_BASIC", "extended": "ORT_ENABLE_EXTENDED", "all":
 ONE_FILE_BYTES = 1 << 30
 
 
-def optimized_program(program: Program, level: str) -> Program:
-    """Returns the program that onnxruntime makes of one, for the CPU of this machine. Raises RefusedError."""
+def optimized_program(program: Program, level: str, dump: Path | None = None) -> Program:
+    """Returns the program that onnxruntime makes of one, for the CPU of this machine. Raises RefusedError.
+
+    Its file, and that of weights beside it where they are large, are copied into the folder `dump`.
+    """
     if level not in LEVELS:
         raise OptionError(f"optimized must be a level of onnxruntime, got {level!r}; {nearest(level, LEVELS)}")
     model, borrowed = built(program, program.nodes, program.inputs, program.outputs)
@@ -37,6 +41,8 @@ def optimized_program(program: Program, level: str) -> Program:
         lent = lend(options, borrowed)
         started(model, options)
         del lent
+        if dump is not None:
+            copytree(folder, dump, dirs_exist_ok=True)
         saved = program_of(parsed_file(path), folder)
     return replace(saved, folder=program.folder)
 
