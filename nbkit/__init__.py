@@ -58,6 +58,7 @@ if TYPE_CHECKING:  # for editors and type checkers; at run time each is imported
     from nbkit.devices.device import Device
     from nbkit.devices.roofline import with_times
     from nbkit.simulated import FAULT_KINDS, Fault, SimulatedDevice
+    from nbkit.verbs.alignment.exports import compare_exports
     from nbkit.verbs.alignment.opalign import opalign
     from nbkit.verbs.load import load
     from nbkit.verbs.opgraph import opgraph
@@ -75,6 +76,7 @@ if TYPE_CHECKING:  # for editors and type checkers; at run time each is imported
         plot_memory,
         plot_metrics,
         plot_modules,
+        plot_op_counts,
         plot_ops,
         plot_repeats,
         plot_roofline,
@@ -87,13 +89,14 @@ __all__ = [
     "FAULT_KINDS", "CostError", "Device", "DiffTable", "Fault", "FlameGraph", "GraphView", "NbkitError",
     "NonFiniteError", "OpTable", "OptionError", "PatternError", "RecorderError", "SchemaError", "SimulatedDevice",
     "Trace", "TraceError", "build_recorder", "by_input_shapes", "by_module_tree", "calibrate", "call_of",
-    "compare_cost", "compare_times", "compare_values", "cost_table", "cost_table_text", "cost_tree", "device_use",
-    "fits", "gaps_by_module", "held_at_peak", "largest_gaps", "launch_delays", "leaks", "load", "memory_peaks",
-    "module_table", "module_table_text", "op_times", "opalign", "opaudit", "opbisect", "opcapture", "opcast", "opcheck", "opcost",
-    "opdiff", "opdoctor", "opfallback", "opgraph", "ophook", "opreplay", "opreport", "opstable", "optime", "optrace",
-    "plot_cost", "plot_errors", "plot_gradients", "plot_memory", "plot_metrics", "plot_modules", "plot_ops",
-    "plot_repeats", "plot_roofline", "plot_steps", "producers", "register_flop_formula", "register_shape_formula",
-    "roofline", "script_of", "side_by_side_text", "synchronising_calls", "tensors_with_ops", "what_if", "with_times",
+    "compare_cost", "compare_exports", "compare_times", "compare_values", "cost_table", "cost_table_text", "cost_tree",
+    "device_use", "fits", "gaps_by_module", "held_at_peak", "largest_gaps", "launch_delays", "leaks", "load",
+    "memory_peaks", "module_table", "module_table_text", "op_times", "opalign", "opaudit", "opbisect", "opcapture",
+    "opcast", "opcheck", "opcost", "opdiff", "opdoctor", "opfallback", "opgraph", "ophook", "opreplay", "opreport",
+    "opstable", "optime", "optrace", "plot_cost", "plot_errors", "plot_gradients", "plot_memory", "plot_metrics",
+    "plot_modules", "plot_op_counts", "plot_ops", "plot_repeats", "plot_roofline", "plot_steps", "producers",
+    "register_flop_formula", "register_shape_formula", "roofline", "script_of", "side_by_side_text",
+    "synchronising_calls", "tensors_with_ops", "what_if", "with_times",
 ]  # fmt: skip
 
 # Imported at first use: a trace or a dump is read without torch, and plotly and anywidget take their time.
@@ -137,6 +140,7 @@ _HOMES = {
     "nbkit.devices.device": ("Device",),
     "nbkit.devices.roofline": ("with_times",),
     "nbkit.simulated": ("FAULT_KINDS", "Fault", "SimulatedDevice"),
+    "nbkit.verbs.alignment.exports": ("compare_exports",),
     "nbkit.verbs.alignment.opalign": ("opalign",),
     "nbkit.verbs.load": ("load",),
     "nbkit.verbs.opgraph": ("opgraph",),
@@ -154,6 +158,7 @@ _HOMES = {
         "plot_memory",
         "plot_metrics",
         "plot_modules",
+        "plot_op_counts",
         "plot_ops",
         "plot_repeats",
         "plot_roofline",

@@ -1,7 +1,7 @@
 """Defines the frames: every table's columns, their dtypes and their meaning, in one place."""
 
 from nbkit.compat.text_dtype import TEXT
-from nbkit.schema.comparisons import ALIGNMENT, DIFFS, RESULTS
+from nbkit.schema.comparisons import ALIGNMENT, DIFFS, EXPORTS, RESULTS
 from nbkit.schema.cost import COSTS, MODULE_COSTS, NODE_COSTS, SAVED, STORAGES
 from nbkit.schema.findings import FINDINGS
 from nbkit.schema.graphs import (
@@ -43,6 +43,7 @@ __all__ = [
     "DIFFS",
     "DTYPES",
     "EDGES",
+    "EXPORTS",
     "FAULTS",
     "FINDINGS",
     "GRAPHS",

@@ -194,3 +194,17 @@ RESULTS = table(
     ("nan_count", "Int64", "number of NaN"),
     ("inf_count", "Int64", "number of +Inf and -Inf"),
 )
+EXPORTS = table(
+    "exports",
+    "what a model is turned into, beside the model itself",
+    ("export", "str", "onnx, onnxruntime, export or compile; else what the other model is called"),
+    ("verdict", "str", "agrees (no value differs beyond rounding), diverges, not known, or not run"),
+    ("first_divergence", "str", "where the two first differ, and how; null where they do not"),
+    ("output_error", "float64", "largest relative error of what both return; null where nothing was compared"),
+    ("op_count", "Int64", "number of ops that it ran"),
+    ("equal_count", "Int64", "number of results that agree"),
+    ("different_count", "Int64", "number of results that differ"),
+    ("left_only_count", "Int64", "number of results of the model alone"),
+    ("right_only_count", "Int64", "number of results of the export alone"),
+    ("error", "str", "why it could not be made or run to its end; null where it was"),
+)

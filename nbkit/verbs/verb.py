@@ -13,6 +13,8 @@ from nbkit.verbs.notebook import Notebook
 from nbkit.verbs.options.generated import Option, OptionHolder, add_options, option_names
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from nbkit.views.static_html.view import View
 
 PROGRAM = "python -m nbkit"
@@ -103,13 +105,13 @@ class Recorder:
 class LineMagic:
     """A verb as a line magic: `run` gets the options and the notebook, and gives back what is shown.
 
-    That is a trace, which has options that say where it is stored if `stores_result`, or texts by MIME type. `text`
-    gives what is shown in place of a trace, null for its view. It raises NbkitError on what it cannot use.
+    That is a trace or a frame, which has options that say where it is stored if `stores_result`, or texts by MIME type.
+    `text` gives what is shown in place of a trace, null for its view. It raises NbkitError on what it cannot use.
     """
 
     description: str
     add_options: Callable[[OptionHolder], object]
-    run: Callable[[Namespace, Notebook], dict[str, str] | Trace]
+    run: "Callable[[Namespace, Notebook], dict[str, str] | Trace | pd.DataFrame]"
     stores_result: bool = False
     text: Callable[[Namespace, Trace], str | None] | None = None
 

@@ -27,6 +27,7 @@ from nbkit.views.panels.pack import codes, decimals, numbers, pack, steps, texts
 from nbkit.views.panels.panel import Contents, Panel
 from nbkit.views.panels.rounded import METRIC_DIGITS
 from nbkit.views.plots.errors import errors_picture
+from nbkit.views.plots.op_counts import draw_op_counts
 from nbkit.views.plots.picture.static import static_pictures
 from nbkit.views.sections.alignment import alignment_sections
 from nbkit.views.sections.section import Column, Section
@@ -77,10 +78,18 @@ def pairs_section(trace: Trace, count: int) -> Section:
     return Section("Side by side", kinds, values, caption)
 
 
+def alignment_charts(trace: Trace) -> list[Any]:
+    """Returns the charts of errors in call order, and of how often each op is there."""
+    return [*static_pictures(trace, errors_picture), *([draw_op_counts(trace)] if has_graphs(trace) else [])]
+
+
 ALIGNMENT_VIEW = View(
     widget=widget_named("alignment_and_graphs"),
     sections=alignment_sections,
-    charts=lambda trace: static_pictures(trace, errors_picture),
+    charts=lambda trace: [
+        *static_pictures(trace, errors_picture),
+        *([draw_op_counts(trace)] if has_graphs(trace) else []),
+    ],
     calls=pairs_html,
     panels=alignment_panels,
     totals=alignment_sections,

@@ -57,6 +57,14 @@ def test_pairs_are_shown_as_text_and_the_trace_is_stored(kernel):
     assert shown(kernel, f"nbkit.side_by_side_text(found) == {text!r}") == "True"
 
 
+def test_several_right_sides_are_one_table(kernel):
+    text = shown(kernel, "%opalign model export compile --inputs x -o found")
+    assert "first_divergence" in text and "compile" in text
+    assert (
+        shown(kernel, "found['export'].tolist(), found['agrees'].tolist()") == "(['export', 'compile'], [True, True])"
+    )
+
+
 def test_quiet_shows_nothing_and_help_runs_nothing(kernel):
     assert kernel.run("%opalign -q model other --inputs x").outputs == []
     assert "usage: %opalign" in shown(kernel, "%opalign --help")
@@ -68,6 +76,7 @@ def test_quiet_shows_nothing_and_help_runs_nothing(kernel):
         ("", "LEFT, RIGHT are missing."),
         ("modle other", "there is neither a name 'modle' in this notebook nor such a file; did you mean 'model'?"),
         ("model other --inputs z", "there is no 'z' in this notebook, which --inputs names"),
+        ("model onnx export --inputs x --pairs", "--pairs is for one right side, and 2 are given; leave it out."),
         ("model other --inputs x --opset 20", "opset=20 is that of an export"),
         ("model onnx --inputs x --opset new", "'new' is not a whole number"),
         ("model other --inputs x --dump new", "dump writes the graphs that the left model is turned into"),

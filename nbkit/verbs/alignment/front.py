@@ -5,11 +5,14 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
+
 from nbkit import units
 from nbkit.errors import NbkitError, OptionError
 from nbkit.trace.executions.arrays import read_arrays
 from nbkit.trace.trace import Trace
 from nbkit.verbs.alignment.accepted import WAYS
+from nbkit.verbs.alignment.exports import compare_exports
 from nbkit.verbs.alignment.opalign import opalign
 from nbkit.verbs.notebook import Notebook
 from nbkit.verbs.options.generated import OptionHolder
@@ -19,13 +22,15 @@ from nbkit.views.alignment.text import side_by_side_text
 from nbkit.views.alignment_view import ALIGNMENT_VIEW
 from nbkit.views.report.opreport import opreport
 
+# Options that say nothing of several right sides.
+OF_ONE = ("right_inputs", "copy_parameters", "pairs", "name")
 PAIRS = "write every pair as text, side by side"
 
 
 def _add_line_options(holder: OptionHolder) -> None:
     holder.add_argument("left", metavar="LEFT", help="what is right: a name of this notebook, or a path")
     right = f"what is compared with it: likewise, or {', '.join(WAYS)}: what the left module is turned into"
-    holder.add_argument("right", metavar="RIGHT", help=right)
+    holder.add_argument("right", nargs="+", metavar="RIGHT", help=f"{right}; of several, a table with a row for each")
     inputs = "names of the inputs of both, in their order, or the name of a dict, tuple or list of them"
     holder.add_argument("--inputs", nargs="+", default=[], metavar="NAME", help=inputs)
     right_inputs = "those of RIGHT, likewise, where they are not the same"
@@ -40,18 +45,23 @@ def _add_line_options(holder: OptionHolder) -> None:
     holder.add_argument("--name", metavar="TEXT", help="what the trace is called where it is shown")
 
 
-def _run_line(options: Namespace, notebook: Notebook) -> Trace:
-    right = options.right if options.right in WAYS else notebook.source(options.right)
+def _run_line(options: Namespace, notebook: Notebook) -> Trace | pd.DataFrame:
+    left, inputs = notebook.source(options.left), _inputs(notebook, options.inputs, "--inputs")
+    rights = [word if word in WAYS else notebook.source(word) for word in options.right]
+    exporting = {"backward": options.backward, "opset": options.opset, "dump": options.dump}
+    if len(rights) > 1:
+        if other := [name for name in OF_ONE if getattr(options, name)]:
+            option = other[0].replace("_", "-")
+            raise NbkitError(f"--{option} is for one right side, and {len(rights)} are given; leave it out.")
+        return compare_exports(left, rights, inputs=inputs, **exporting)
     return opalign(
-        notebook.source(options.left),
-        right,
-        inputs=_inputs(notebook, options.inputs, "--inputs"),
+        left,
+        rights[0],
+        inputs=inputs,
         right_inputs=options.right_inputs and _inputs(notebook, options.right_inputs, "--right-inputs"),
-        backward=options.backward,
         copy_parameters=options.copy_parameters,
-        opset=options.opset,
-        dump=options.dump,
         name=options.name,
+        **exporting,
     )
 
 
@@ -76,6 +86,7 @@ Run two models on the same inputs, put their results side by side, and say where
     %opalign mine theirs --inputs ids      two implementations of a model
     %opalign model onnx --inputs ids       a model, and exported to ONNX
     %opalign 'a.onnx' 'b.onnx' --inputs d  two ONNX models; d: arrays by name
+    %opalign model onnx export --inputs x  several: one table, a row for each
     %opalign model onnx --inputs x --pairs every pair, as text side by side
     %opalign hf own --inputs x --copy-parameters   own: gets hf's weights
     %opalign before after                  two steps of optrace, values="stats"

@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from os import PathLike
-from typing import Any
+from typing import Any, TypeVar
 
 from nbkit import units
 from nbkit.analysis.align.alone.outputs import unpaired_outputs
@@ -23,6 +23,7 @@ from nbkit.verbs.alignment.copying import check_modules, parameters_copied
 from nbkit.verbs.alignment.sides import Given, execution_of, given_to, turned_into
 
 VERB = "opalign"
+Ran = TypeVar("Ran")
 ADVICE = (
     "Look at the named ops and lines of both sides: what they read agrees, or differs by what the finding says. "
     "trace.alignment has the pairs before and after it."
@@ -146,7 +147,7 @@ def _agreeing(trace: Trace, aligned_again: Callable[[], Trace]) -> Trace | None:
     return other if is_better and not other.meta["first_divergence"] and other.meta["complete"] else None
 
 
-def _run(side: str, run: Callable[[], Execution]) -> Execution:
+def _run(side: str, run: Callable[[], Ran]) -> Ran:
     """Runs a side. Raises OptionError that names it, where it cannot be run at all."""
     try:
         return run()

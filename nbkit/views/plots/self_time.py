@@ -1,12 +1,13 @@
 """Charts of self time as bars: of the slowest kinds of op, and of the slowest modules split by phase."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 import pandas as pd
 
 from nbkit import units
 from nbkit.analysis.time.times import by_module_and_phase, computing_ops, self_totals
+from nbkit.errors import OptionError
 from nbkit.trace.checks import checked_count, checked_trace
 from nbkit.trace.trace import Trace
 from nbkit.views.plots.figures import (
@@ -33,36 +34,48 @@ LEGEND = {"frameon": False, "fontsize": 8, "loc": "lower right", "handlelength":
 class Bars:
     """Describes stacked bars: a row of `table` for each, slowest last, as bars grow upwards, a column for each part.
 
-    `table` holds ms. Parts are phases, or one that is none, whose bars have `labels` at their ends.
+    `table` holds what `axis` says. Parts are phases, or one that is none, whose bars have `labels` at their ends;
+    `colors` has those of others.
     """
 
     title: str
     table: pd.DataFrame
     labels: Sequence[str] | None = None
+    axis: str = TIME_AXIS
+    colors: Mapping[str, str] = field(default_factory=lambda: PHASE_COLORS)
+
+    def color(self, part: str) -> str:
+        """Returns the color of a part; that of phases that we do not know for one without."""
+        return self.colors.get(part, phase_color(part))
 
 
 def plot_ops(trace: Trace, count: int = 12) -> "LiveFigure":
     """Returns a live bar chart of the slowest kinds of op."""
-    return _live(_ops(checked_trace(trace), count))
+    return live_bars(_ops(checked_trace(trace), count))
 
 
 def draw_ops(trace: Trace, count: int = 12) -> "Figure":
     """Draws plot_ops as a static figure."""
-    return _static(_ops(trace, count))
+    return static_bars(_ops(trace, count))
 
 
 def plot_modules(trace: Trace, count: int = 12) -> "LiveFigure":
     """Returns a live stacked bar chart of the slowest modules, split by phase."""
-    return _live(_modules(checked_trace(trace), count))
+    return live_bars(_modules(checked_trace(trace), count))
 
 
 def draw_modules(trace: Trace, count: int = 12) -> "Figure":
     """Draws plot_modules as a static figure."""
-    return _static(_modules(trace, count))
+    return static_bars(_modules(trace, count))
 
 
 def _ops(trace: Trace, count: int) -> Bars:
     checked_count("count", count)
+    if "ops" not in trace.frames:
+        raise OptionError(
+            f"This trace of {trace.meta.get('verb')} has no times of ops; nbkit.plot_op_counts(trace) draws how often "
+            "each op is there."
+        )
     totals = self_totals(computing_ops(trace.ops), ["op"]).head(count).iloc[::-1]
     labels = [
         f"{units.duration(time_us)} · {units.counted(calls, 'call')}"
@@ -87,30 +100,32 @@ def _modules(trace: Trace, count: int) -> Bars:
     return Bars("Self time by module and phase", table)
 
 
-def _live(bars: Bars) -> "LiveFigure":
+def live_bars(bars: Bars) -> "LiveFigure":
+    """Returns bars as a live figure."""
     from plotly import graph_objects
 
     names, labels = [*map(without_markup, bars.table.index)], bars.labels
     parts = [
         graph_objects.Bar(
             x=bars.table[part], y=names, name=without_markup(shown(part)) if labels is None else None, text=labels,
-            orientation="h", marker_color=phase_color(part),
+            orientation="h", marker_color=bars.color(part),
         )
         for part in map(str, bars.table)
     ]  # fmt: skip
-    figure = live_figure(parts, bars.title, 130 + 24 * max(len(names), 3), TIME_AXIS)
+    figure = live_figure(parts, bars.title, 130 + 24 * max(len(names), 3), bars.axis)
     figure.update_yaxes(automargin=True, type="category")
     figure.update_layout(barmode="stack" if labels is None else None)
-    return figure.with_static_view(lambda: _static(bars))
+    return figure.with_static_view(lambda: static_bars(bars))
 
 
-def _static(bars: Bars) -> "Figure":
+def static_bars(bars: Bars) -> "Figure":
+    """Draws bars as a static figure."""
     names, labels = [*map(without_math, bars.table.index)], bars.labels
-    figure, axes = static_figure(bars.title, 1.1 + 0.26 * max(len(names), 3), TIME_AXIS)
+    figure, axes = static_figure(bars.title, 1.1 + 0.26 * max(len(names), 3), bars.axis)
     left = pd.Series(0.0, index=bars.table.index)
     for part in map(str, bars.table):
         name = without_math(shown(part, MAX_NAME)) if labels is None else None
-        drawn = axes.barh(names, bars.table[part], left=left, color=phase_color(part), label=name)
+        drawn = axes.barh(names, bars.table[part], left=left, color=bars.color(part), label=name)
         left = left + bars.table[part]
         if labels is not None:
             axes.bar_label(drawn, labels=labels, padding=3, fontsize=8)

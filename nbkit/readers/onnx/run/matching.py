@@ -98,4 +98,4 @@ def _equal(rest: list[str], pairs: Mapping[str, str], fits: Mapping[str, list[st
 
 
 def _is_tensor(value: ValueInfoProto) -> bool:
-    return value.type.WhichOneof("value") == "tensor_type"
+    return bool(value.type.WhichOneof("value") == "tensor_type")
