@@ -19,7 +19,10 @@ FURTHER = "further graphs"
 
 
 def plot_op_counts(trace: Trace, count: int = 20) -> "LiveFigure":
-    """Returns a live bar chart of the most frequent ops, a color for each side of an alignment and each graph."""
+    """Returns a live bar chart of the most frequent ops, a color for each side of an alignment and each graph.
+
+    Of an alignment results are counted: an op that has several counts once for each.
+    """
     return live_bars(_counts(checked_trace(trace), count))
 
 
@@ -40,7 +43,9 @@ def _counts(trace: Trace, count: int) -> Bars:
         labels = [units.counted(int(every[name]), "op") for name in order]
     left_out = f", {count} of {units.count(len(every))} kinds" if len(every) > count else ""
     colors = dict(zip(map(str, table), COLORS, strict=False))
-    return Bars(f"Number of ops{left_out}", table, labels, "ops", colors)
+    # The graphs of opalign have a node for each result, so an op with several counts as often.
+    what = "results by op" if trace.meta.get("verb") == "opalign" else "ops"
+    return Bars(f"Number of {what}{left_out}", table, labels, what.partition(" ")[0], colors)
 
 
 def _ops_of(trace: Trace) -> pd.DataFrame:

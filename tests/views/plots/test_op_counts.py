@@ -26,7 +26,7 @@ def test_both_sides_of_an_alignment_are_counted() -> None:
 
 def test_the_report_of_an_alignment_shows_them(tmp_path) -> None:
     page = nbkit.opreport(aligned(), path=tmp_path / "page.html").read_text(encoding="utf-8")
-    assert "Number of ops" in page
+    assert "Number of results by op" in page
 
 
 def test_ops_of_a_graph_and_of_a_step_are_counted_the_most_frequent_on_top() -> None:
