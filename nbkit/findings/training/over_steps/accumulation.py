@@ -114,7 +114,7 @@ def summed_means(audit: Audit) -> list[Finding]:
     steps = [[one for one in ended if one.step == step] for step in sorted({one.step for one in ended})]
     if not steps or min(map(len, steps)) < FEWEST or any(one.is_cleared for one in ended):
         return []
-    losses = [_loss(audit, one.ops) for one in ended]
+    losses = [loss_of(audit, one.ops) for one in ended]
     if None in losses or any(_is_scaled(audit, passes[-1].ops.stop, passes[-1].step) for passes in steps):
         return []
     op_ids = [op_id for op_id in losses if op_id is not None]
@@ -130,7 +130,7 @@ def summed_means(audit: Audit) -> list[Finding]:
     return [at_ops(summed_means.finding(message, SUMMED), audit.ops, op_ids, audit.texts)]
 
 
-def _loss(audit: Audit, ops: range) -> int | None:
+def loss_of(audit: Audit, ops: range) -> int | None:
     """Returns the op that gave what a backward pass begins at; null if that is not one number of the recording."""
     began = [op_id for op_id in ops if audit.ops["op"].iloc[op_id] == "aten.ones_like.default"][:1]
     step = audit.step
