@@ -23,11 +23,14 @@ Noted = TypeVar("Noted", Pass, Closed)
 class Passes:
     """Holds the backward passes of a recording, while installed; `parameters` yields what they compute gradients of.
 
-    Gradients are looked at when a pass begins, so that it does not matter how they were cleared.
+    `on_begin` is called before each. Gradients are looked at when a pass begins, so that it does not matter how they
+    were cleared.
     """
 
-    def __init__(self, recording: Recording, parameters: Callable[[], Iterator[Tensor]]) -> None:
-        self.recording, self.parameters = recording, parameters
+    def __init__(
+        self, recording: Recording, parameters: Callable[[], Iterator[Tensor]], on_begin: Callable[[], object]
+    ) -> None:
+        self.recording, self.parameters, self.on_begin = recording, parameters, on_begin
         self.noted: list[Pass] = []  # with rows of recording.ops
         self.is_pending = False  # the last one left gradients, and no optimizer has stepped since
         self.depth = 0
@@ -58,6 +61,7 @@ class Passes:
         self.is_pending = False
 
     def _begin(self) -> None:
+        self.on_begin()
         if self.is_pending and not self._has_gradients():
             self.noted[-1] = self.noted[-1]._replace(is_cleared=True)
         self.is_pending = False

@@ -41,10 +41,10 @@ class OptimizerAudit:
         self.stepped: dict[int, str] = {}  # types of optimizers, by id
         self.unheld: set[int] = set()  # ids of parameters that were stepped and were in no audited model then
         self.times = Counter[int]()  # how often each stepped, or was skipped
-        self.clips = Clips(recording, self._clippable)
+        self.clips = Clips(recording, self._clippable, lambda: len(self.passes.noted))
         self.draws = RepeatedDraws(recording)
         self.stale = StaleCasts()
-        self.passes = Passes(recording, self._tensors)
+        self.passes = Passes(recording, self._tensors, self.clips.before_pass)
         self.checkpoints = Checkpoints(recording)
         self.schedules = Schedules(lambda: len(self.passes.noted), self.times)
         self.events = OptimizerEvents(self._isolated, self._met, self._skipped, self.clips.before_scaler_steps)
@@ -87,9 +87,9 @@ class OptimizerAudit:
         self._know(optimizer)
         self.times[id(optimizer)] += 1
         groups = groups_of(optimizer)
-        self.clips.before_step(groups)
-        used = [one.grad for group in getattr(optimizer, "param_groups", []) for one in group["params"]]
-        self.idle_steps += is_done and all(gradient is None for gradient in used)
+        updated = [one for group in getattr(optimizer, "param_groups", []) for one in group["params"]]
+        self.clips.before_step(groups, updated if is_done else ())
+        self.idle_steps += is_done and all(one.grad is None for one in updated)
         self.unheld |= groups.keys()
         for model, held in self.parameters():
             self.unheld.discard(id(held.tensor))

@@ -37,8 +37,10 @@ class Accumulation:
 class Clip(NamedTuple):
     """Describes a clipping of gradients by norm; `scale` is the loss scale that they still had, null if unknown.
 
-    `given` counts the parameters, `is_updated` says whether an optimizer updates any of them, and `has_others` that
-    the norm was 0 while other parameters had gradients.
+    `given` counts the parameters, and `whose` tells several such sets apart; `is_updated` says whether an optimizer
+    updates any of them, and `has_others` that the norm was 0 while other parameters had gradients. `passes` counts the
+    backward passes before it. `is_late`: an optimizer had read the gradients already, just as they were,
+    and the next backward pass did not add to them.
     """
 
     step: int
@@ -50,6 +52,9 @@ class Clip(NamedTuple):
     given: int = 1
     is_updated: bool = False
     has_others: bool = False
+    whose: int = 0
+    passes: int = 0
+    is_late: bool = False
 
 
 class Pass(NamedTuple):
