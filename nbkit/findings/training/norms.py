@@ -1,6 +1,7 @@
 """Judges batch norm: statistics that stand still, move though frozen or were never set, lone samples, eval mode."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import pandas as pd
 
@@ -9,6 +10,7 @@ from nbkit.findings.training.facts import Audit
 from nbkit.findings.training.names import some
 from nbkit.ops.families import BATCH_NORMS
 from nbkit.ops.names import packet_of
+from nbkit.step.decode import arguments_of
 
 TYPES = ("BatchNorm", "SyncBatchNorm", "LazyBatchNorm")
 MOVING = (
@@ -19,6 +21,12 @@ FROZEN = (
     "If the layers are to stay as they are, freeze their weights as well, requires_grad_(False); else put them into "
     "training mode with model.train()."
 )
+FORGETFUL = (
+    "If the number comes from TensorFlow, Keras or JAX, where it is the share that is kept, write momentum={:.2g}. "
+    "Nothing, if the last batch is to count alone."
+)
+# Torch's default is 0.1, theirs 0.99 or 0.9. One of 1 keeps nothing, which is meant.
+MOST_KEPT = 0.9
 LONE = "Use larger batches, GroupNorm or InstanceNorm, or keep the batch norms of a trained model in eval mode."
 DRIFT = "Put frozen layers into eval mode, layer.eval(), after each model.train(): that turns training mode on again."
 UNSET = "Train the model, or load its buffers with its weights, before it is evaluated."
@@ -46,6 +54,40 @@ def static_statistics(audit: Audit) -> Iterator[Finding]:
             f"batch, but with a momentum of 0 {_verb(layers, 'its', 'their')} running statistics do not move"
         )
         yield _finding(audit, static_statistics, message, MOVING, of["op_id"].tolist(), layers)
+
+
+@rule("hint", rank=142)
+def forgetful_statistics(audit: Audit) -> Iterator[Finding]:
+    """Batch norm layers that are trained have a momentum of 0.9 or more, below 1, by which their running statistics
+    are nearly those of the last batch: in other frameworks such a number is the share that is kept.
+    """
+    if not audit.steps or not audit.has_backward:
+        return
+    ops, trained = audit.ops, audit.trainable
+    norms = ops[ops["op"].map(packet_of).isin(BATCH_NORMS) & (ops["phase"] == "forward") & (ops["level"] == "aten")]
+    given = [arguments_of(text) for text in norms["arguments"].tolist()]
+    momenta = pd.Series([_momentum(one) for one in given], norms.index, dtype=float)
+    rows = audit.parameters
+    moves = rows["name"].str.endswith("running_mean") & (rows["changed_fraction"].fillna(0) > 0)
+    moved = {*zip(rows["model"][moves], rows["module"][moves], strict=True)}
+    learned = {*zip(trained["model"], trained["module"], strict=True)}
+    found = momenta.between(MOST_KEPT, 1, inclusive="left")
+    for (model, share), of in norms[found].groupby(["model", momenta[found]], sort=False):
+        momentum = float(str(share))
+        layers = [path for path in dict.fromkeys(of["module"]) if (model, path) in moved & learned]
+        calls = of["op_id"][of["module"].isin(layers)].tolist()
+        if layers:
+            message = (
+                f"{_layers(layers)} of {model} {_verb(layers, 'has', 'have')} momentum={momentum:g}, which in torch is "
+                f"the share of the new batch: the running statistics keep {1 - momentum:.2g} of what they were, and "
+                "eval mode normalizes with those of the last batch"
+            )
+            yield _finding(audit, forgetful_statistics, message, FORGETFUL.format(1 - momentum), calls, layers)
+
+
+def _momentum(arguments: Mapping[str, Any]) -> float:
+    """Returns the momentum of a batch norm that takes the statistics of the batch; NaN of another."""
+    return float(arguments.get("momentum") or "nan") if arguments.get("training", True) else float("nan")
 
 
 @rule("hint", rank=145)

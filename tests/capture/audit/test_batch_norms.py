@@ -28,6 +28,16 @@ def test_a_momentum_of_0_is_a_hint():
     )
 
 
+def test_a_momentum_of_another_framework_is_a_hint():
+    [finding] = found(net(momentum=0.99))
+    assert (finding.rule, finding.severity, finding.module) == ("forgetful_statistics", "hint", "1")
+    assert finding.message == (
+        "Batch norm 1 of Sequential has momentum=0.99, which in torch is the share of the new batch: the running "
+        "statistics keep 0.01 of what they were, and eval mode normalizes with those of the last batch"
+    )
+    assert "write momentum=0.01." in finding.advice
+
+
 def test_layers_in_eval_mode_whose_weights_train_are_a_hint():
     model = net()
     model[1].eval()
@@ -41,8 +51,8 @@ def test_layers_in_eval_mode_whose_weights_train_are_a_hint():
     assert json.loads(finding.evidence)["modules"] == ["1", "4"]
 
 
-def frozen():
-    model = net()
+def frozen(**options):
+    model = net(**options)
     for layer in (model[1], model[4]):
         layer.eval().requires_grad_(False)
     return model
@@ -57,6 +67,10 @@ RIGHT = {
     "training": net,
     "frozen": frozen,
     "a small momentum": lambda: net(momentum=0.01),
+    "a large momentum": lambda: net(momentum=0.8),
+    "the last batch alone": lambda: net(momentum=1.0),
+    "a momentum without statistics": lambda: net(momentum=0.99, track_running_stats=False),
+    "a momentum that is not used": lambda: nn.Sequential(frozen(momentum=0.99), nn.Linear(8, 8)),
     "a mean of all": lambda: net(momentum=None),
     "without statistics": lambda: net(track_running_stats=False),
     "without weights": lambda: nn.Sequential(nn.Linear(8, 8), nn.BatchNorm1d(8, affine=False).eval()),
@@ -69,6 +83,11 @@ RIGHT = {
 @pytest.mark.parametrize("case", RIGHT)
 def test_right_norms_are_not_named(case):
     assert found(RIGHT[case]()) == []
+
+
+def test_statistics_that_no_optimizer_trains_with_are_right():
+    model = net(momentum=0.99)
+    assert found(model, lambda _: model(torch.randn(4, 8))) == []
 
 
 def test_evaluation_is_right():
