@@ -120,6 +120,7 @@ class AuditObserver(Observer):
             idle_steps=self.optimizers.idle_steps,
             has_steps=self.has_steps,
             optimizers=tuple(self.optimizers.stepped.values()),
+            made=tuple(self.optimizers.makings.noted.values()),
             clips=tuple(self.optimizers.clips.noted),
             copies=copies,
             histories=self._histories(labels),

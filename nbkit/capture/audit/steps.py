@@ -16,6 +16,7 @@ from torch import Tensor
 from torch.optim import Optimizer
 
 from nbkit.capture.audit.clipping import Clips
+from nbkit.capture.audit.makings import Makings
 from nbkit.capture.audit.measures import measured_gradient
 from nbkit.capture.audit.models import AuditedModel, Held, Update, storage_of
 from nbkit.capture.audit.passes import Checkpoints, Passes, span
@@ -46,17 +47,18 @@ class OptimizerAudit:
         self.stale = StaleCasts()
         self.passes = Passes(recording, self._tensors, self.clips.before_pass)
         self.checkpoints = Checkpoints(recording)
+        self.makings = Makings()
         self.schedules = Schedules(lambda: len(self.passes.noted), self.times)
         self.events = OptimizerEvents(self._isolated, self._met, self._skipped, self.clips.before_scaler_steps)
 
     def install(self) -> None:
-        for part in (self.events, self.clips, self.passes, self.checkpoints, self.schedules):
+        for part in (self.events, self.clips, self.passes, self.checkpoints, self.makings, self.schedules):
             part.install()
         self.draws.begin()
 
     def remove(self) -> None:
         self.schedules.remove()
-        for part in (self.checkpoints, self.passes, self.clips):
+        for part in (self.makings, self.checkpoints, self.passes, self.clips):
             part.patch.remove()
         self.events.remove()
 
@@ -91,6 +93,7 @@ class OptimizerAudit:
         self.clips.before_step(groups, updated if is_done else ())
         self.idle_steps += is_done and all(one.grad is None for one in updated)
         self.unheld |= groups.keys()
+        met = set[int]()
         for model, held in self.parameters():
             self.unheld.discard(id(held.tensor))
             followed, gradient = model.met(held), held.tensor.grad
@@ -103,8 +106,11 @@ class OptimizerAudit:
                 followed.note_step(gradient, update, has_backward=bool(self.passes.noted))
                 followed.note_rates(group.get("lr"), group.get("weight_decay"))
                 followed.in_optimizer = True
+                met.add(id(followed))
             elif gradient is not None and followed.other is None:
                 followed.other = measured_gradient(gradient)
+        if is_done:
+            self.makings.stepped(optimizer, frozenset(met), has_closure)
 
     def _know(self, optimizer: Any) -> None:
         if not any(known() is optimizer for known in self.known):

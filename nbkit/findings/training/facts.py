@@ -92,6 +92,21 @@ class Schedule(NamedTuple):
     source: str | None
 
 
+class Made(NamedTuple):
+    """Describes an optimizer that was made in the recording: its line, and how often it stepped.
+
+    `updated` tells one set of parameters from another. `remembers`: it has averages of earlier gradients, and no other
+    optimizer of these parameters took turns with it.
+    """
+
+    type: str
+    source: str | None
+    source_text: str | None
+    updated: frozenset[int]
+    steps: int = 0
+    remembers: bool = True
+
+
 class Targets(NamedTuple):
     """Describes the targets of a loss of classes: how many, and how many of them are ignore_index.
 
@@ -181,6 +196,7 @@ class Audit:
     idle_steps: int = 0  # those of which no parameter of the optimizer had a gradient
     has_steps: bool = False  # optimizers step elsewhere, too: this is a part of what was watched
     optimizers: tuple[str, ...] = ()  # types of those that stepped
+    made: Sequence[Made] = ()  # in the order of their first steps
     clips: Sequence[Clip] = ()
     copies: Sequence[Copy] = ()
     histories: Mapping[tuple[str, str], History] = field(default_factory=dict)
