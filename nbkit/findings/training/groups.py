@@ -1,4 +1,4 @@
-"""Judges the groups of an optimizer: a weight decay that some norms and biases are kept from, and others are not."""
+"""Judges the groups of an optimizer: weight decay of some norms and biases alone, rates that become one."""
 
 from collections.abc import Iterator
 
@@ -6,11 +6,18 @@ import pandas as pd
 
 from nbkit.findings.finding import Finding, rule
 from nbkit.findings.training.facts import Audit
-from nbkit.findings.training.names import about, listed_names
+from nbkit.findings.training.names import about, by_model, listed_names
 
 ADVICE = (
     "Choose by shape or by type of module rather than by name: parameters of one dimension, and those of norm layers, "
     "go into the group with weight_decay=0."
+)
+
+# So many steps, and so many times the smallest rate is the largest at the first of them.
+FEWEST_STEPS, LEAST_RATIO = 4, 2
+ONE_RATE = (
+    "Look at the line that sets group['lr'], or at the schedule: it is to multiply the rate that each group began with "
+    "(group['initial_lr']). Nothing, if the groups are to have one rate from there on."
 )
 
 
@@ -37,3 +44,32 @@ def decayed_norm(audit: Audit) -> Iterator[Finding]:
             advice=ADVICE,
             **about(names, weight_decay=rate, free=others),
         )
+
+
+@rule("hint", rank=254)
+def merged_rates(audit: Audit) -> Iterator[Finding]:
+    """The groups of the one optimizer have learning rates that differ at the first step, twofold at least, and one
+    rate for all at each of the three steps or more that follow.
+    """
+    rows = audit.trainable
+    keys = [*zip(rows["model"], rows["name"], strict=True)]
+    histories = [audit.histories[key].rates for key in keys if key in audit.histories]
+    lengths = {len(rates) for rates in histories}
+    if len(audit.optimizers) != 1 or len(audit.made) > 1 or len(lengths) != 1 or min(lengths) < FEWEST_STEPS:
+        return
+    steps = [[rate for rate in rates if rate] for rates in zip(*histories, strict=True)]
+    if any(len(rates) < len(histories) or len({*rates}) > 1 for rates in steps[1:]) or len(steps[0]) < len(histories):
+        return
+    least, most = min(steps[0]), max(steps[0])
+    if most < LEAST_RATIO * least:
+        return
+    slow = rows[[rate == least for rate in steps[0]]]
+    named = "; ".join(listed_names(audit, model, names) for model, names in by_model(slow))
+    yield merged_rates.finding(
+        f"The learning rate of each group of {audit.optimizers[0]} is its own at step 0, from {least:g} to {most:g}, "
+        f"and all have one from step 1 on: {steps[1][0]:g} there, {steps[1][0] / least:.3g} times as much as {named} "
+        f"had",
+        ONE_RATE,
+        step=1,
+        **about(slow["name"].tolist(), rates=[rates[0] for rates in steps[1:]], first=[least, most]),
+    )
