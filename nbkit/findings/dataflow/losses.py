@@ -1,4 +1,4 @@
-"""Rules about losses: activations applied twice, operands that grow, targets that are the inputs, a wrong sign."""
+"""Rules about losses: activations applied twice or not, operands that grow, targets that are inputs, a wrong sign."""
 
 from collections import defaultdict
 from collections.abc import Iterator
@@ -6,7 +6,7 @@ from math import prod
 
 from nbkit.findings.dataflow.flow import Flow, Op
 from nbkit.findings.finding import Finding, rule
-from nbkit.ops.families import CLASS_LOSSES, ELEMENT_LOSSES, RESHAPES, family
+from nbkit.ops.families import ADDS, CLASS_LOSSES, ELEMENT_LOSSES, RESHAPES, SOFTMAX, family
 from nbkit.step.step import Tensor
 
 # What takes an activation itself, what was applied before, and what to do: softmax in front of cross_entropy.
@@ -28,6 +28,13 @@ TWICE = {
         "Give it the scores that go into the sigmoid, or use binary_cross_entropy.",
     ),
 }
+DIVERGENCE = "Give it log_softmax of the scores, or log() of the probabilities: kl_div(input.log(), target)."
+LOGARITHMS = {
+    "raw scores": "Put log_softmax(-1) in front of it.",
+    "probabilities": "Use log_softmax in front of it, in the place of softmax.",
+}
+STILL_POSITIVE = family("FORMS CLAMPS ADDS")
+NOT_NORMALIZED = family("PRODUCTS CONVOLUTIONS SOFTMAX")
 # Element by element: they keep what two operands made of each other.
 BY_ELEMENT = family("FORMULAS ELEMENT_LOSSES")
 PAIRED = family("ARITHMETIC ELEMENT_LOSSES eq")
@@ -45,6 +52,51 @@ def double_activation(flow: Flow) -> Iterator[Finding]:
             if before is not None and (name, before.name) in TWICE:
                 message, advice = TWICE[name, before.name]
                 yield double_activation.finding(message, advice, op.op_id, evidence={"first_op_id": before.op_id})
+
+
+@rule("warning", rank=15)
+def missing_logarithm(flow: Flow) -> Iterator[Finding]:
+    """`kl_div` gets probabilities, or `ctc_loss` these or the scores of a layer, where it expects logarithms of
+    probabilities.
+    """
+    for op, before in _divergences(flow):
+        message = (
+            f"kl_div gets the result of {before.name.strip('_')} {[*before.outputs[0].shape]}, probabilities, as its "
+            "first argument, where it expects their logarithms: what it gives is no divergence, and may be negative"
+        )
+        yield missing_logarithm.finding(message, DIVERGENCE, op.op_id, evidence={"first_op_id": before.op_id})
+    for op in (op for op in flow.ops.values() if op.name.endswith("ctc_loss") and op.is_ahead and op.inputs):
+        before = _before_bias(flow, op.inputs[0])
+        if before is not None and before.name in NOT_NORMALIZED:
+            what = "probabilities" if before.name in SOFTMAX else "raw scores"
+            message = (
+                f"ctc_loss gets {what}, the result of {before.name.strip('_')}, where it expects logarithms of "
+                f"probabilities: nothing makes exp() of the {op.inputs[0].shape[-1]} classes add up to 1"
+            )
+            yield missing_logarithm.finding(message, LOGARITHMS[what], op.op_id, evidence={"first_op_id": before.op_id})
+
+
+def _divergences(flow: Flow) -> Iterator[tuple[Op, Op]]:
+    """Yields an op of each kl_div whose first argument is probabilities, with the op that made them.
+
+    It computes target * input, or target - input of logarithms.
+    """
+    ops = flow.step.ops
+    calls = frozenset(ops["op_id"][ops["op"].str.endswith(".kl_div")].tolist())
+    parents = dict(zip(ops["op_id"].tolist(), ops["parent_id"].tolist(), strict=True)) if calls else {}
+    for op in flow.named("mul", "sub") if calls else ():
+        if op.is_ahead and len(op.inputs) == 2 and parents[op.op_id] in calls:
+            before = flow.maker(flow.behind(op.inputs[1], STILL_POSITIVE))
+            if before is not None and before.name in (*SOFTMAX, "sigmoid"):
+                yield op, before
+
+
+def _before_bias(flow: Flow, tensor: Tensor) -> Op | None:
+    """Returns the op that computed what is read, but for its bias."""
+    op = flow.origin(tensor)
+    while op is not None and op.name in ADDS and any(one.name for one in op.inputs[1:]):
+        op = flow.origin(op.inputs[0])
+    return op
 
 
 @rule("warning", rank=20)

@@ -81,6 +81,10 @@ def written_cache(x):
     return cache[:2]
 
 
+def spoken(change):
+    F.ctc_loss(change(SPOKEN(FRAMES)).transpose(0, 1), PHONES, [9, 9], [3, 2]).backward()
+
+
 def forced(ids):
     """A decoder that is given the right token of each position to predict the next."""
     cell, h, loss, token = nn.GRUCell(8, 8), torch.zeros(2, 8), 0, ids[:, 0]
@@ -94,6 +98,7 @@ def forced(ids):
 
 TOKENS = Tokens()
 IDS, X, Y = torch.randint(0, 9, (2, 6)), torch.randn(16, 4), torch.randn(16)
+SPOKEN, FRAMES, PHONES = nn.Linear(4, 5), torch.randn(2, 9, 4), torch.tensor([[1, 2, 3], [4, 1, 0]])
 NET, WIDE = nn.Linear(4, 1), torch.randn(16, 8)
 WRONG = {
     "softmax before cross_entropy": (
@@ -110,6 +115,32 @@ WRONG = {
         lambda: F.nll_loss(NET(X).expand(16, 3).softmax(1), torch.zeros(16, dtype=torch.long)),
         "double_activation",
         "nll_loss gets probabilities where it expects their logarithms",
+    ),
+    "probabilities in kl_div": (
+        lambda: F.kl_div((X @ X.T).softmax(1) + 1e-8, (X @ X.T).softmax(0), reduction="batchmean"),
+        "missing_logarithm",
+        "kl_div gets the result of softmax [16, 16], probabilities, as its first argument, where it expects their",
+    ),
+    "probabilities in kl_div beside logarithms": (
+        lambda: F.kl_div((X @ X.T).softmax(1), (X @ X.T).log_softmax(0), reduction="sum", log_target=True),
+        "missing_logarithm",
+        "kl_div gets the result of softmax [16, 16]",
+    ),
+    "scores in ctc_loss": (
+        lambda: spoken(lambda scores: scores),
+        "missing_logarithm",
+        "ctc_loss gets raw scores, the result of addmm, where it expects logarithms of probabilities: nothing "
+        "makes exp() of the 5 classes add up to 1",
+    ),
+    "scores in ctc_loss, bias apart": (
+        lambda: spoken(lambda scores: SPOKEN(FRAMES.mT.contiguous().mT)),
+        "missing_logarithm",
+        "ctc_loss gets raw scores, the result of mm",
+    ),
+    "probabilities in ctc_loss": (
+        lambda: spoken(lambda scores: scores.softmax(-1)),
+        "missing_logarithm",
+        "ctc_loss gets probabilities, the result of softmax",
     ),
     "sigmoid twice": (
         lambda: F.binary_cross_entropy_with_logits(NET(X).sigmoid(), torch.ones(16, 1)),
@@ -156,6 +187,13 @@ RIGHT = {
     "cross_entropy on scores": lambda: F.cross_entropy(X @ X.T, torch.arange(16)),
     "logarithms in nll_loss": lambda: F.nll_loss((X @ X.T).softmax(1).log(), torch.arange(16)),
     "a distilled model": lambda: F.kl_div((X @ X.T).log_softmax(1), (X.T @ X).softmax(1).repeat(4, 4)),
+    "a divergence of logarithms": lambda: F.kl_div((X @ X.T).softmax(1).log(), (X @ X.T).softmax(0), reduction="sum"),
+    "a mean of probabilities": lambda: F.kl_div(((X @ X.T).softmax(1) * 0.5 + 0.03).log(), (X @ X.T).softmax(1)),
+    "a divergence by hand": lambda: ((X @ X.T).softmax(1) * ((X @ X.T).softmax(1).log() - 1)).sum(),
+    "logarithms in ctc_loss": lambda: spoken(lambda scores: scores.log_softmax(-1)),
+    "logarithms of a softmax in ctc_loss": lambda: spoken(lambda scores: (scores.softmax(-1) + 1e-8).log()),
+    "scores less their sum in ctc_loss": lambda: spoken(lambda scores: scores - scores.logsumexp(-1, keepdim=True)),
+    "minus the sum added in ctc_loss": lambda: spoken(lambda scores: scores + -scores.logsumexp(-1, keepdim=True)),
     "softmax of scores over experts, then again": lambda: (X @ X.T).softmax(1).topk(2)[0].softmax(1).sum(),
     "sigmoid as a gate": lambda: F.binary_cross_entropy_with_logits(NET(X).sigmoid() * 2, torch.ones(16, 1)),
     "equal shapes": lambda: ((NET(X).squeeze(-1) - Y) ** 2).mean(),
