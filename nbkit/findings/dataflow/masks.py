@@ -1,4 +1,4 @@
-"""Rules about masks of attention that triu or tril make: they hide a position from itself, or show the next one."""
+"""Rules about masks: triu or tril hides a position from itself, or shows the next one; a fill that hides nothing."""
 
 from collections import defaultdict
 from collections.abc import Iterator
@@ -7,7 +7,19 @@ from typing import Any, NamedTuple
 from nbkit.findings.dataflow.attention import PRODUCTS, is_dropout
 from nbkit.findings.dataflow.flow import Flow, Op
 from nbkit.findings.finding import Finding, rule
-from nbkit.ops.families import CONSTANTS, FORMS, FUSED_ATTENTION, SOFTMAX, TRIANGLES, family
+from nbkit.ops.families import (
+    ADDS,
+    CONSTANTS,
+    DIVIDES,
+    FORMS,
+    FUSED_ATTENTION,
+    LOG_SOFTMAX,
+    MASK_AT,
+    MULTIPLIES,
+    SOFTMAX,
+    TRIANGLES,
+    family,
+)
 from nbkit.step.step import Tensor
 
 # A score that is lowered by as much has no weight left.
@@ -15,6 +27,9 @@ HIDDEN = -1e4
 MOST_OPS = 64
 # What may give a row other values than attention does.
 REPLACING = family("MASKED_FILLS INDEX_PUTS JOINS PARTS MULTIPLIES nan_to_num copy_")
+NEARLY_ZERO = 1e-3
+FILLED = family("masked_fill")
+HIDING = "Fill it with float('-inf'), or with torch.finfo(scores.dtype).min where a row may be hidden as a whole."
 KEPT = family("ADDS MULTIPLIES DIVIDES masked_fill baddbmm")
 MEANING = (
     "Look at what the mask means here: True hides in masked_fill() and in torch.nn.MultiheadAttention, and "
@@ -86,6 +101,92 @@ def shown_next(flow: Flow) -> Iterator[Finding]:
                 "to predict it reads the answer"
             )
             yield shown_next.finding(message, SHOWN_ADVICE, op.op_id, evidence=_evidence(op, attention))
+
+
+@rule("warning", rank=95)
+def visible_mask(flow: Flow) -> Iterator[Finding]:
+    """A mask fills scores in front of a softmax with a number so near to 0 that it hides nothing: -1e-9 for -1e9."""
+    for op in (op for op in flow.ops.values() if op.is_ahead and op.outputs):
+        filled = _filled(flow, op)
+        softmax = None if filled is None else _softmax_behind(flow, op, filled)
+        if filled is not None and softmax is not None:
+            message = (
+                f"{op.name} puts {filled.value:g} where a mask of shape {[*filled.mask.shape]} is set, before "
+                f"{softmax.name.strip('_')}: it hides nothing there, as exp({filled.value:g}) is about 1, like "
+                "that of any score near 0"
+            )
+            evidence = {"softmax_op_id": softmax.op_id, "value": filled.value}
+            yield visible_mask.finding(message, HIDING, op.op_id, evidence=evidence)
+
+
+class Filled(NamedTuple):
+    """Describes the number that stands where a mask is set."""
+
+    value: float
+    mask: Tensor
+
+
+def _filled(flow: Flow, op: Op) -> Filled | None:
+    """Returns what an op fills in by a mask that does not come of what it fills; null unless it is nearly 0."""
+    value, mask = None, op.inputs[MASK_AT.get(op.name, 0)] if len(op.inputs) > MASK_AT.get(op.name, 0) else None
+    if op.name in FILLED:
+        value = _value(flow, op, 2, "value")
+    elif op.name == "where":
+        value = next(filter(_is_nearly_zero, (_value(flow, op, 1, "self"), _value(flow, op, 2, "other"))), None)
+    elif op.name in MULTIPLIES and len(op.inputs) == 1 and _is_left_out(flow, op.inputs[0]):
+        value = op.arguments.get("other")
+    number = _number(value)
+    if number is None or mask is None or not _is_nearly_zero(number) or (op.name in MULTIPLIES and number > 0):
+        return None
+    compared = flow.origin(mask)
+    of = {flow.behind(one).tensor_id for one in op.inputs if one.dtype != "bool"}
+    is_of_itself = compared is not None and any(flow.behind(one).tensor_id in of for one in compared.inputs)
+    return None if is_of_itself and op.name in MASK_AT else Filled(number, mask)
+
+
+def _is_nearly_zero(value: Any) -> bool:
+    number = _number(value)
+    return number is not None and 0 < abs(number) < NEARLY_ZERO
+
+
+def _is_left_out(flow: Flow, tensor: Tensor) -> bool:
+    """Returns whether a tensor is one minus what was given: a mask of what is to be left out."""
+    op = flow.origin(tensor)
+    return op is not None and (op.name, op.arguments.get("other")) == ("rsub", 1) and flow.origin(op.inputs[0]) is None
+
+
+def _softmax_behind(flow: Flow, op: Op, filled: Filled) -> Op | None:
+    """Returns the softmax that reads what was filled; null where something between may hide it, or make it larger."""
+    pending, seen = [op], {op.op_id}
+    while pending and len(seen) < MOST_OPS:
+        op = pending.pop()
+        for reader in (one for one in flow.readers(op) if one.is_ahead and one.outputs and one.op_id not in seen):
+            seen.add(reader.op_id)
+            if reader.name in SOFTMAX | LOG_SOFTMAX:
+                return reader if _differs_along(filled.mask, reader) else None
+            if reader.name.startswith(FUSED_ATTENTION):
+                return reader if reader.place_of(op.outputs[0].tensor_id) > 2 else None  # none of q, k, v
+            if _keeps_small(flow, reader, op.outputs[0].tensor_id):
+                pending.append(reader)
+    return None
+
+
+def _differs_along(mask: Tensor, softmax: Op) -> bool:
+    """Returns whether a mask has more than one element along the dimension of a softmax: else it fills whole rows."""
+    shape, dim = softmax.inputs[0].shape, softmax.arguments.get("dim", -1)
+    return len(mask.shape) > 0 and isinstance(dim, int) and mask.shape[(dim % len(shape)) - len(shape) :][:1] != (1,)
+
+
+def _keeps_small(flow: Flow, op: Op, tensor_id: int) -> bool:
+    """Returns whether what is filled in stays as it is: in another form, scaled down, or added to scores."""
+    if op.name in FORMS:
+        return True
+    if op.name in ADDS and len(op.inputs) == 2:
+        other = flow.origin(op.inputs[1 - op.place_of(tensor_id)])
+        return other is not None and other.name not in REPLACING
+    factor = _number(op.arguments.get("other")) if len(op.inputs) == 1 else None
+    is_smaller = factor is not None and (abs(factor) <= 1 if op.name in MULTIPLIES else abs(factor) >= 1)
+    return is_smaller and op.name in MULTIPLIES | DIVIDES
 
 
 def _masks(flow: Flow) -> Iterator[tuple[Op, Op, Triangle]]:

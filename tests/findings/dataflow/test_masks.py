@@ -151,3 +151,58 @@ RIGHT = {
 @pytest.mark.parametrize("case", RIGHT)
 def test_a_right_mask_is_not_named(case):
     assert found(RIGHT[case]) == []
+
+
+PADDING = torch.arange(T) >= 4
+BOTH = torch.ones(2, 1, 1, T).masked_fill(PADDING, 0)
+VISIBLE = {
+    "filled": (lambda: attend(fill=PADDING, value=-1e-9), "masked_fill puts -1e-09 where a mask of shape [6] is set"),
+    "for each head": (lambda: attend(fill=PADDING.expand(2, 1, 1, T), value=1e-9), "shape [2, 1, 1, 6] is set"),
+    "where": (lambda: attend(torch.where(PADDING, -1e-6, 0.0)), "where puts -1e-06"),
+    "added": (lambda: attend((1 - BOTH) * -1e-9), "mul puts -1e-09 where a mask of shape [2, 1, 1, 6] is set"),
+    "fused": (lambda: fused(((1 - BOTH) * -1e-9).expand(2, 1, T, T)), "mul puts -1e-09"),
+    "scaled": (lambda: scaled_down(-1e-9), "masked_fill puts -1e-09"),
+    "classes": (lambda: Q.masked_fill(PADDING[:D], -1e-8).log_softmax(-1).sum(), "before log_softmax: it hides"),
+}
+
+
+def scaled_down(value):
+    return ((Q @ K.mT).masked_fill(PADDING, value) / 4).float().softmax(-1).sum()
+
+
+@pytest.mark.parametrize("case", VISIBLE)
+def test_a_mask_that_hides_nothing_is_named(case):
+    step, message = VISIBLE[case]
+    [finding] = found(step)
+    assert (finding.rule, finding.severity) == ("visible_mask", "warning")
+    assert message in finding.message
+    assert "it hides nothing there, as exp(" in finding.message
+
+
+NOT_VISIBLE = {
+    "a large number": lambda: attend(fill=PADDING, value=-1e9),
+    "minus infinity": lambda: attend(fill=PADDING),
+    "zero": lambda: attend(fill=PADDING, value=0.0),
+    "added": lambda: attend((1 - BOTH) * -1e9),
+    "behind the softmax": lambda: ((Q @ K.mT).softmax(-1).masked_fill(PADDING, 1e-9) @ V).sum(),
+    "a logarithm between": lambda: (Q @ K.mT).exp().masked_fill(PADDING, 1e-9).log().softmax(-1).sum(),
+    "made large": lambda: attend(torch.where(PADDING, -1e-6, 0.0) * 1e9),
+    "hidden later": lambda: (Q @ K.mT).masked_fill(PADDING, 1e-9).masked_fill(PADDING, INF).softmax(-1).sum(),
+    "whole rows": lambda: attend(fill=PADDING[:, None], value=1e-9),
+    "zeros of the scores": lambda: attend_without_zeros(),
+    "noise": lambda: attend(torch.randn(T, T) * 1e-4),
+    "a bias": lambda: attend(nn.Linear(T, T)(torch.ones(T, T)) * 1e-4),
+    "smoothed labels": lambda: (
+        torch.full((2, T), 0.1).masked_fill(PADDING, 1e-4) * Q.sum((1, 3)).log_softmax(-1)
+    ).sum(),
+}
+
+
+def attend_without_zeros():
+    scores = (Q @ K.mT).relu()
+    return scores.masked_fill(scores == 0, 1e-9).softmax(-1).sum()
+
+
+@pytest.mark.parametrize("case", NOT_VISIBLE)
+def test_a_mask_that_hides_or_is_none_is_not_named(case):
+    assert found(NOT_VISIBLE[case]) == []
