@@ -188,6 +188,11 @@ ALONG_DIMS = family(
 )
 # Each image of a batch (N, C, H, W) by itself.
 IMAGES = frozenset("max_pool2d_with_indices avg_pool2d _adaptive_avg_pool2d upsample_nearest2d".split())
+# They give values between those of neighbors, also where they leave elements out.
+INTERPOLATIONS = frozenset(
+    "upsample_linear1d upsample_bilinear2d upsample_bicubic2d upsample_trilinear3d _upsample_bilinear2d_aa "
+    "_upsample_bicubic2d_aa".split()
+)
 # They weigh by exp(x - max(x)), or take the largest: what a mask of -Inf is for.
 MASK_READERS = family("SOFTMAX LOG_SOFTMAX logsumexp amax max maximum")
 # They may put another value in the place of an Inf. Most ops that make a finite number of it, such as exp, compute
