@@ -66,14 +66,14 @@ def missing_logarithm(flow: Flow) -> Iterator[Finding]:
         )
         yield missing_logarithm.finding(message, DIVERGENCE, op.op_id, evidence={"first_op_id": before.op_id})
     for op in (op for op in flow.ops.values() if op.name.endswith("ctc_loss") and op.is_ahead and op.inputs):
-        before = _before_bias(flow, op.inputs[0])
-        if before is not None and before.name in NOT_NORMALIZED:
-            what = "probabilities" if before.name in SOFTMAX else "raw scores"
+        layer = _before_bias(flow, op.inputs[0])
+        if layer is not None and layer.name in NOT_NORMALIZED:
+            what = "probabilities" if layer.name in SOFTMAX else "raw scores"
             message = (
-                f"ctc_loss gets {what}, the result of {before.name.strip('_')}, where it expects logarithms of "
+                f"ctc_loss gets {what}, the result of {layer.name.strip('_')}, where it expects logarithms of "
                 f"probabilities: nothing makes exp() of the {op.inputs[0].shape[-1]} classes add up to 1"
             )
-            yield missing_logarithm.finding(message, LOGARITHMS[what], op.op_id, evidence={"first_op_id": before.op_id})
+            yield missing_logarithm.finding(message, LOGARITHMS[what], op.op_id, evidence={"first_op_id": layer.op_id})
 
 
 def _divergences(flow: Flow) -> Iterator[tuple[Op, Op]]:
