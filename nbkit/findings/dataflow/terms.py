@@ -1,10 +1,15 @@
-"""Rules about the terms of a loss: a weight of each sample that is one of their mean."""
+"""Rules about the terms of a loss: a weight of each sample that is one of their mean, a term that trains nothing."""
 
+import re
 from collections.abc import Iterator
+from itertools import islice
+
+import pandas as pd
 
 from nbkit.findings.dataflow.flow import Flow, Op
 from nbkit.findings.finding import Finding, rule
-from nbkit.ops.families import CLASS_LOSSES, ELEMENT_LOSSES, MULTIPLIES, family
+from nbkit.ops.families import ADDS, CLASS_LOSSES, DETACHES, DIVIDES, ELEMENT_LOSSES, FORMS, MULTIPLIES, family
+from nbkit.step.reachable import reachable
 from nbkit.step.step import Tensor
 
 FOCAL = (
@@ -14,6 +19,7 @@ FOCAL = (
 LOSSES = CLASS_LOSSES | ELEMENT_LOSSES
 FACTOR = family("FORMS FORMULAS mean sum")
 MOST_OPS = 16
+MOST_BEFORE = 256
 
 
 @rule("warning", rank=165)
@@ -49,3 +55,75 @@ def _source(flow: Flow, tensor: Tensor) -> tuple[Op | None, list[Op]]:
         between.append(op)
         tensor = op.inputs[0]
     return None, between
+
+
+# A function of torch that compares what a model gives with what it should.
+LOSS = re.compile(r"nn\.functional\.(?:\w*loss\w*|kl_div|\w*cross_entropy\w*)$")
+SCALED = FORMS | MULTIPLIES | DIVIDES
+TRAINS_NOTHING = (
+    "Compute it of values that autograd follows: without detach(), outside of torch.no_grad(), of what is to be "
+    "trained. Nothing, if the term is only to be shown."
+)
+
+
+@rule("hint", rank=155)
+def constant_term(flow: Flow) -> Iterator[Finding]:
+    """A term of the loss has no gradient, though values that have one went into its loss function: it trains nothing.
+
+    Not where the term itself is detached: it is meant to be shown, or to give another value.
+    """
+    for root in (op for op in flow.named("ones_like") if op.phase == "backward" and op.inputs):
+        terms = list(_terms(flow, root.inputs[0]))
+        trained = sum(bool(flow.step.requires_grad[one.row]) for one in terms)
+        for term in terms if trained else ():
+            loss = None if flow.step.requires_grad[term.row] else flow.maker(term)
+            name = None if loss is None else _loss_name(flow, loss)
+            cut = None if loss is None or name is None else _cut(flow, loss)
+            if loss is None or cut is None:
+                continue
+            is_detached = cut.name in DETACHES
+            how = f"behind {cut.name}" if is_detached else f"where {cut.name} ran without autograd (torch.no_grad)"
+            message = (
+                f"the term {name} of the loss trains nothing: it requires no gradient, as what it is computed of has "
+                f"none {how}; {trained} of the {len(terms)} terms that are added have one"
+            )
+            evidence = {"loss_op_id": loss.op_id, "cut_op_id": cut.op_id}
+            place = cut if is_detached else loss
+            yield constant_term.finding(message, TRAINS_NOTHING, place.op_id, evidence=evidence)
+
+
+def _terms(flow: Flow, tensor: Tensor) -> Iterator[Tensor]:
+    """Yields what a loss is the sum of: each number behind its factor."""
+    pending = [tensor]
+    for _ in range(MOST_OPS):
+        if not pending:
+            return
+        tensor = pending.pop()
+        op = flow.maker(tensor)
+        if op is not None and not tensor.shape and op.name in ADDS | SCALED - DETACHES and len(op.inputs) <= 2:
+            numbers = op.inputs if op.name in ADDS else op.inputs[:1] if len(op.inputs) == 1 else []
+            if numbers and not any(one.shape for one in numbers):
+                pending += numbers
+                continue
+        yield tensor
+
+
+def _loss_name(flow: Flow, op: Op) -> str | None:
+    """Returns the function of torch that computes a loss by an op; null if it is none."""
+    parent = flow.step.ops["parent_id"].iloc[op.op_id]
+    name = None if pd.isna(parent) else str(flow.step.ops["op"].iloc[int(parent)])
+    return name.rpartition(".")[2] if name is not None and LOSS.search(name) else None
+
+
+def _cut(flow: Flow, op: Op) -> Op | None:
+    """Returns the nearest op before that got values with a gradient, and gave numbers without."""
+    for op_id in islice(reachable([op.op_id], lambda one: _made_by(flow, one)), MOST_BEFORE):
+        before, needs = flow.ops[op_id], flow.step.requires_grad
+        if before.is_ahead and any(needs[one.row] for one in before.inputs):
+            return before
+    return None
+
+
+def _made_by(flow: Flow, op_id: int) -> list[int]:
+    makers = (flow.maker(one) for one in flow.ops[op_id].inputs if "float" in one.dtype)
+    return [maker.op_id for maker in makers if maker is not None]

@@ -1,4 +1,4 @@
-"""Weights of each sample that are one of their mean: what is named, and right losses."""
+"""Weights of each sample that are one of their mean, terms that train nothing: what is named, and right losses."""
 
 import pytest
 import torch
@@ -59,3 +59,61 @@ RIGHT = {
 @pytest.mark.parametrize("case", RIGHT)
 def test_weights_that_are_right_are_not(case):
     assert found(RIGHT[case]) == []
+
+
+TEACHER = nn.Linear(4, 3)
+
+
+def taught(soft, weight=0.5):
+    (entropy() * 0.5 + soft(NET(X)) * weight).backward()
+
+
+def divergence(scores, wise):
+    return F.kl_div(scores.log_softmax(-1), wise.softmax(-1), reduction="batchmean")
+
+
+def wise():
+    with torch.no_grad():
+        return TEACHER(X)
+
+
+@torch.no_grad()
+def shown(scores):
+    return (scores.argmax(1) == Y).float().mean()
+
+
+TRAINS_NOTHING = {
+    "the teacher on both sides": (lambda: taught(lambda scores: divergence(wise(), wise())), "kl_div", "no_grad"),
+    "detached": (lambda: taught(lambda scores: F.mse_loss(scores.detach(), HALF)), "mse_loss", "behind detach"),
+    "of three": (lambda: taught(lambda scores: scores.mean() + F.l1_loss(wise(), HALF), 1), "l1_loss", "2 of the 3"),
+}
+
+
+@pytest.mark.parametrize("case", TRAINS_NOTHING)
+def test_a_term_that_trains_nothing_is_a_hint(case):
+    step, name, how = TRAINS_NOTHING[case]
+    [finding] = found(step)
+    assert (finding.rule, finding.severity) == ("constant_term", "hint")
+    assert finding.message.startswith(f"the term {name} of the loss trains nothing: it requires no gradient")
+    assert how in finding.message
+
+
+TRAINS = {
+    "a teacher": lambda: taught(lambda scores: divergence(scores, wise())),
+    "stopped on both sides in turn": lambda: taught(
+        lambda scores: F.mse_loss(scores.detach(), TEACHER(X)) + F.mse_loss(scores, TEACHER(X).detach())
+    ),
+    "a term that is shown": lambda: taught(lambda scores: F.mse_loss(scores, HALF).detach()),
+    "a measure that is shown": lambda: taught(shown),
+    "a constant": lambda: taught(lambda scores: F.mse_loss(X, X + 1)),
+    "a number": lambda: taught(lambda scores: F.mse_loss(scores, HALF).item()),
+    "a weight of what is reached": lambda: taught(
+        lambda scores: F.mse_loss(scores, HALF) * F.mse_loss(scores.detach(), HALF)
+    ),
+    "one term": lambda: F.mse_loss(NET(X), wise()).backward(),
+}
+
+
+@pytest.mark.parametrize("case", TRAINS)
+def test_terms_that_train_or_are_shown_are_right(case):
+    assert found(TRAINS[case]) == []
