@@ -79,14 +79,14 @@ def other_padding(alignment: Alignment, event: Event) -> Kind | None:
     if match is None or left.does[match.left] not in CONVOLUTIONS:
         return None
     ours, theirs = left.results[match.left].sources, right.results[match.right].sources
-    ends = _padded(left, match.left), _padded(right, match.right)
-    if ends[0] is None or ends[1] is None or len(ours) != len(theirs) or ends[0][1] == ends[1][1]:
+    first, second = _padded(left, match.left), _padded(right, match.right)
+    if first is None or second is None or len(ours) != len(theirs) or first[1] == second[1]:
         return None
-    pairs = [(ends[0][0], ends[1][0]), *zip(ours[1:], theirs[1:], strict=True)]
+    pairs = [(first[0], second[0]), *zip(ours[1:], theirs[1:], strict=True)]
     others = differing_arguments(left, right, match.left, match.right).keys() - {"padding"}
     if others or not all(is_same(alignment, *pair) for pair in pairs):
         return None
-    texts = [", ".join(json.dumps(width) for width in widths) for _, widths in ends]
+    texts = [", ".join(json.dumps(width) for width in widths) for _, widths in (first, second)]
     message = f"The zeros before and behind each convolved axis are {texts[0]} on the left, {texts[1]} on the right."
     return Kind("padding", message, 0.0)
 
