@@ -173,8 +173,9 @@ def _softmax_behind(flow: Flow, op: Op, filled: Filled) -> Op | None:
 
 def _differs_along(mask: Tensor, softmax: Op) -> bool:
     """Returns whether a mask has more than one element along the dimension of a softmax: else it fills whole rows."""
-    shape, dim = softmax.inputs[0].shape, softmax.arguments.get("dim", -1)
-    return len(mask.shape) > 0 and isinstance(dim, int) and mask.shape[(dim % len(shape)) - len(shape) :][:1] != (1,)
+    count, dim = len(softmax.inputs[0].shape), softmax.arguments.get("dim", -1)
+    at = count - dim % count if isinstance(dim, int) and count else 0  # from the end
+    return 0 < at <= len(mask.shape) and mask.shape[-at] != 1
 
 
 def _keeps_small(flow: Flow, op: Op, tensor_id: int) -> bool:

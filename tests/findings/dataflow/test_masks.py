@@ -189,6 +189,7 @@ NOT_VISIBLE = {
     "made large": lambda: attend(torch.where(PADDING, -1e-6, 0.0) * 1e9),
     "hidden later": lambda: (Q @ K.mT).masked_fill(PADDING, 1e-9).masked_fill(PADDING, INF).softmax(-1).sum(),
     "whole rows": lambda: attend(fill=PADDING[:, None], value=1e-9),
+    "another dimension": lambda: (Q @ K.mT).masked_fill(PADDING, 1e-9).log_softmax(0).sum(),
     "zeros of the scores": lambda: attend_without_zeros(),
     "noise": lambda: attend(torch.randn(T, T) * 1e-4),
     "a bias": lambda: attend(nn.Linear(T, T)(torch.ones(T, T)) * 1e-4),
