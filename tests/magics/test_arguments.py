@@ -30,7 +30,7 @@ def test_text_is_taken_as_typed():
         ("--outptu t", "unknown option '--outptu'; did you mean '--output'"),
         ("--valeus=stats", "unknown option '--valeus'; did you mean '--values'"),
         ("--out t", "unknown option '--out'; did you mean '--output'"),
-        ("--zzz", "unknown option '--zzz'; known are --exclude-modules, --exclude-ops,"),
+        ("--zzz", "unknown option '--zzz'; known are --backward, --exclude-modules, --exclude-ops,"),
         ("model(x)", "'model(x)' is not an option; code goes on the lines below, %%optrace --help lists the options."),
         ("-o", "argument -o/--output: expected one argument"),
         ("-o my-trace", "'my-trace' is not a Python name; use letters, digits and _."),

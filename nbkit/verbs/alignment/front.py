@@ -29,8 +29,8 @@ PAIRS = "write every pair as text, side by side"
 
 def _add_line_options(holder: OptionHolder) -> None:
     holder.add_argument("left", metavar="LEFT", help="what is right: a name of this notebook, or a path")
-    right = f"what is compared with it: likewise, or {', '.join(WAYS)}: what the left module is turned into"
-    holder.add_argument("right", nargs="+", metavar="RIGHT", help=f"{right}; of several, a table with a row for each")
+    right = f"what is compared with it: likewise, or what LEFT is turned into: {', '.join(WAYS)}; several make a table"
+    holder.add_argument("right", nargs="+", metavar="RIGHT", help=right)
     inputs = "names of the inputs of both, in their order, or the name of a dict, tuple or list of them"
     holder.add_argument("--inputs", nargs="+", default=[], metavar="NAME", help=inputs)
     right_inputs = "those of RIGHT, likewise, where they are not the same"

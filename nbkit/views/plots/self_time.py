@@ -71,7 +71,7 @@ def draw_modules(trace: Trace, count: int = 12) -> "Figure":
 
 def _ops(trace: Trace, count: int) -> Bars:
     checked_count("count", count)
-    if "ops" not in trace.frames:
+    if "ops" not in trace.frames and trace.frames:  # none are there while it is recorded, as it says itself
         raise OptionError(
             f"This trace of {trace.meta.get('verb')} has no times of ops; nbkit.plot_op_counts(trace) draws how often "
             "each op is there."
