@@ -4,7 +4,6 @@ Fact: after
 Line: nn.utils.clip_grad_norm_(model.parameters(), 0.5)
 Steps: 4
 Report: VGraphRNN/VGRNN#4, GitHub
-Missed: early_clipping knows the order of clipping and backward pass, not that of clipping and step
 """
 
 import torch

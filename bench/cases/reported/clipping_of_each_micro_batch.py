@@ -5,7 +5,6 @@ Fact: backward pass
 Line: nn.utils.clip_grad_norm_(net.parameters(), 0.1)
 Steps: 3
 Report: huggingface/transformers#1563, GitHub
-Missed: how often gradients are clipped between two steps of the optimizer is not counted
 """
 
 import torch

@@ -5,7 +5,6 @@ Fact: logarithm
 Line: aligned = F.ctc_loss(scores.transpose(0, 1), phones, frames, lengths)
 Steps: 2
 Report: gwx314/STARS#9, GitHub
-Missed: double_activation does not ask whether what goes into ctc_loss sums to 1 in exp
 """
 
 import torch

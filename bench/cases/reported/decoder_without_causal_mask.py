@@ -5,7 +5,6 @@ Fact: next
 Line: hidden = self.decoder(self.words(ids) + self.places.weight[: ids.shape[1]], memory)
 Steps: 2
 Report: alex-matton/causal-transformer-decoder#1, GitHub
-Missed: unshifted_targets and shown_next look at models with a causal mask
 """
 
 import torch

@@ -5,7 +5,6 @@ Fact: gradient
 Line: soft = F.kl_div(F.log_softmax(wise / 4, -1), F.softmax(wise / 4, -1), reduction="batchmean")
 Steps: 2
 Report: labmlai/annotated_deep_learning_paper_implementations#66, GitHub
-Missed: a term of the loss that gets no gradient is not told where other terms give one
 """
 
 import torch

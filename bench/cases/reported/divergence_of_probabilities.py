@@ -4,7 +4,6 @@ Fact: probabilities
 Line: distilled = F.kl_div(student, teacher, reduction="batchmean")
 Steps: 2
 Report: microsoft/ProDA#20, GitHub
-Missed: double_activation knows nll_loss of probabilities, not kl_div
 """
 
 import torch

@@ -5,7 +5,6 @@ Fact: gradient
 Line: self.seen.append(result.detach())
 Steps: 2
 Report: myscience/open-genie#6, GitHub
-Missed: a term of the loss that gets no gradient is not told where other terms give one
 """
 
 import torch

@@ -5,7 +5,6 @@ Fact: cross_entropy
 Line: focal = (1 - torch.exp(-entropy)) ** gamma * entropy
 Steps: 2
 Report: jfzhang95/pytorch-deeplab-xception#133, GitHub
-Missed: a factor that is computed of a mean, where one of each element is meant, is not looked for
 """
 
 import torch

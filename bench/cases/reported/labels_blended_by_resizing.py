@@ -4,7 +4,6 @@ Fact: bilinear
 Line: smaller = F.interpolate(masks[:, None].float(), size=(20, 20), mode="bilinear", align_corners=False)
 Steps: 2
 Report: kornia/kornia#1630, GitHub
-Missed: where targets come from is not looked at: an interpolation, cast to integers
 """
 
 import torch

@@ -5,7 +5,6 @@ Fact: hides
 Line: scores = scores.masked_fill(padding[:, None, :], -1e-9)
 Steps: 2
 Report: Shujun-He/RibonanzaNet#5, GitHub
-Missed: the value that masked_fill fills in before a softmax is not looked at
 """
 
 import torch

@@ -4,7 +4,6 @@ Fact: tokens
 Line: (loss / len(micro_batches)).backward()
 Steps: 3
 Report: verl-project/verl#5625, GitHub
-Missed: the targets that count are not counted for each backward pass of a step
 """
 
 import torch

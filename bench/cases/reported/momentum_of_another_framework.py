@@ -4,7 +4,6 @@ Fact: momentum
 Where: norm
 Steps: 3
 Report: r9y9/tacotron_pytorch#19, GitHub
-Missed: the momentum of a batch norm is told where it is 0, not where it is nearly 1
 """
 
 import torch

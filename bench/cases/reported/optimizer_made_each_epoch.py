@@ -5,7 +5,6 @@ Fact: state
 Line: optimizer = torch.optim.Adam(model.parameters(), 1e-3)
 Steps: 4
 Report: alan-turing-institute/deepsensor#47, GitHub
-Missed: that an optimizer is new at each step, with an empty state, is not told
 """
 
 import torch
