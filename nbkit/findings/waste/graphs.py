@@ -11,8 +11,8 @@ from nbkit.findings.waste.step import RecordedStep
 
 FEWEST_CALLS = 2
 ADVICE = (
-    "Evaluate under torch.no_grad() or torch.inference_mode(): neither keeps what a backward pass would need; "
-    "model.eval() does not turn autograd off."
+    "If nothing is to learn from it, evaluate under torch.no_grad() or torch.inference_mode(): neither keeps what a "
+    "backward pass would need; model.eval() does not turn autograd off. Else look for a detach() behind it."
 )
 
 

@@ -13,7 +13,7 @@ from nbkit.trace.trace import Trace
 from nbkit.units import general, is_null
 from nbkit.views.alignment.verdicts import SIDES, results_of, rows_of
 from nbkit.views.sections.writers import without_middle
-from nbkit.views.summary.names import shown
+from nbkit.views.summary.names import short_op, shown
 
 PREFIXES = {"left": "", "right": "right_"}
 # Characters that op and name keep, however narrow their side is.
@@ -56,7 +56,8 @@ def _side(trace: Trace, rows: pd.DataFrame, side: str, size: int) -> list[str]:
         _blank(column, is_there)
         for column in (_kinds(trace, rows, ids), _texts(rows[f"{prefix}dtype"]), _shapes(rows[f"{prefix}shape"]))
     ]
-    ops, names = (_blank(_texts(rows[f"{prefix}{name}"]), is_there) for name in ("op", "name"))
+    ops = _blank([short_op(op) for op in _texts(rows[f"{prefix}op"])], is_there)
+    names = _blank(_texts(rows[f"{prefix}name"]), is_there)
     before = [f"{' '.join(row)} " for row in zip(*map(_padded, facts), strict=True)]
     op_width, name_width = _widths(ops, names, size - len(before[0]))
     return [

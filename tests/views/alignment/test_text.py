@@ -17,7 +17,7 @@ def test_a_line_has_number_mark_both_sides_and_their_errors() -> None:
     line = lines_of(aligned_trace(), 120)[20]
     number, mark, left, right, errors = line.split(" ", 2)[:2] + [part.split() for part in line.split(" | ")[1:]]
     assert (number, mark) == ("020", "~")
-    assert left == ["RESULT", "float32", "4:2x8x64x64", "aten._softmax.default", "softmax"]
+    assert left == ["RESULT", "float32", "4:2x8x64x64", "_softmax", "softmax"]  # without aten and its usual overload
     assert right == ["RESULT", "float32", "4:2x8x64x64", "Softmax", "/Softmax_output_0"]
     assert errors == ["a=0.0363", "r=0.484"]
 
@@ -36,7 +36,8 @@ def test_the_columns_stand_below_each_other() -> None:
 
 def test_long_names_lose_their_middle_and_keep_their_ends() -> None:
     left, right = lines_of(aligned_trace(), 60)[17].split(" | ")[1:3]
-    assert len(left) == len(right) == 60
+    assert len(right) == 60 and max(map(len, lines_of(aligned_trace(), 60)[0].split(" | ")[1:])) <= 60
+    assert len(left) <= 60
     name = right.split()[-1]
     assert len(name) >= 20
     assert (name[:4], name[-4:]) == (LONG[:4], LONG[-4:])
