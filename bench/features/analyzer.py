@@ -167,3 +167,27 @@ def own_rules() -> None:
     shapes: list[tuple[int, ...]] = []
     trace = nbkit.opcost().run(lambda: shapes.append(tuple(torch.ops.analyzed.taken(torch.ones(3, 2)).shape)))
     assert trace.costs["flops"].sum() == 120 and shapes == [(3, 7)]
+
+
+@feature(
+    TOOL,
+    "code that checkpoints the chosen modules",
+    "`nbkit.what_if(step, checkpoint=).checkpoint_code`, of `fits` too",
+)
+def checkpoint_text() -> None:
+    """The step with that code has the FLOPs that were predicted, and the gradients of the one without."""
+    model, x = nn.Sequential(_mlp(), nn.Linear(4, 8), _mlp()), torch.randn(4, 8)
+
+    def step() -> None:
+        model(x).pow(2).mean().backward()
+
+    asked = nbkit.what_if(step, checkpoint=["0", "2"])
+    step()
+    gradients = [parameter.grad.clone() for parameter in model.parameters()]
+    model.zero_grad()
+    names: dict[str, object] = {}
+    exec(asked.checkpoint_code, names)
+    names["checkpoint_modules"](model)  # type: ignore[operator]
+    rows = asked.difference.set_index("measure")["changed"]
+    assert _products(step) == rows["forward_flops"] + rows["backward_flops"]
+    assert all(torch.equal(one, parameter.grad) for one, parameter in zip(gradients, model.parameters(), strict=True))

@@ -12,6 +12,7 @@ from nbkit.capture.cost.fits.candidates import Candidate, candidates, timeline
 from nbkit.capture.cost.fits.choice import Choice
 from nbkit.capture.cost.what_if.changed_step import Known, observe, observe_changed
 from nbkit.capture.cost.what_if.changes import Attention, Changes
+from nbkit.capture.cost.what_if.checkpointing import checkpoint_code
 from nbkit.capture.cost.what_if.difference import measures, peak_bytes
 from nbkit.capture.cost.what_if.sizes import Size
 from nbkit.errors import OptionError
@@ -52,6 +53,11 @@ class Fits:
     def missing_bytes(self) -> int:
         """Returns the bytes that are missing with `checkpoint`; 0 if it fits so."""
         return max(self.needed_bytes - self.memory_bytes, 0)
+
+    @property
+    def checkpoint_code(self) -> str:
+        """Returns Python whose function checkpoint_modules(model) checkpoints what `trace` has so; '' for none."""
+        return checkpoint_code(self.trace.meta.get("checkpointed", {}))
 
     def __repr__(self) -> str:
         size = units.data_size

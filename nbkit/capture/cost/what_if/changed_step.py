@@ -101,6 +101,8 @@ def observe_changed(step: Callable[[], object], changes: Changes, before: Known)
             "backend itself."
         )
     known.trace.meta["notes"] += conditions.notes()
+    if conditions.modules:
+        known.trace.meta["checkpointed"] = {label: [*of] for label, of in conditions.modules.items()}
     if changes.dtype is not None:
         _correct_parameter_bytes(known, changes.dtype)
     return replace(known, trace=_of_one_rank(known, changes))
@@ -177,16 +179,16 @@ class ChangedConditions(Conditions):
         taken = [tensor for met in self.before.met if (tensor := met.tensor()) is not None]
         return {id(tensor) for tensor in taken} | {id(step.fakes.get(tensor)) for tensor in taken}
 
-    def _checkpointed_modules(self) -> dict[str, nn.Module]:
+    def _checkpointed_modules(self) -> dict[str, dict[str, nn.Module]]:
         patterns = self.changes.checkpoint
         if patterns is None:
             return {}
         matches, known = path_matcher(patterns), set[str]()
-        found: dict[str, nn.Module] = {}
+        found: dict[str, dict[str, nn.Module]] = {}
         for label, model, called in self.before.called_models():
             known |= called
             chosen = outermost(model, {path for path in called if matches(path)}.__contains__)
-            found |= {f"{label}: {path}": module for path, module in chosen.items()}
+            found |= {label: chosen} if chosen else {}
         if not found:
             some = ", ".join(map(repr, sorted(known)[:8])) or "none, as the step runs no model that was made before it"
             raise OptionError(f"checkpoint={patterns!r} matches no module that runs; paths are {some}.")
@@ -200,7 +202,7 @@ class ChangedConditions(Conditions):
         changes, step = self.changes, observer.step
         self.fake = step.fake
         with ExitStack() as stack:
-            stack.enter_context(checkpointed(self.modules.values()))
+            stack.enter_context(checkpointed(module for of in self.modules.values() for module in of.values()))
             if changes.dtype is not None:
                 stack.enter_context(on_stand_ins(self.optimizers, step))
             stack.enter_context(put_back(self.optimizers))

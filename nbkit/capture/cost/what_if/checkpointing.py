@@ -1,6 +1,6 @@
 """Checkpoints chosen modules of a step's models, for the time of the step."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
@@ -36,6 +36,30 @@ def checkpointed(modules: Iterable[nn.Module]) -> Iterator[None]:
                 vars(module).pop("forward", None)
             else:
                 module.forward = forward
+
+
+def checkpoint_code(paths: Mapping[str, Sequence[str]]) -> str:
+    """Returns Python whose function checkpoints these modules, by paths in the models of each label; '' for none."""
+    if not paths:
+        return ""
+    names = ["model"] if len(paths) == 1 else [f"model_{number}" for number in range(1, len(paths) + 1)]
+    loops = [
+        f"""\
+    for path in {[*of]!r}:  # {label}
+        module = {name}.get_submodule(path)
+        module.forward = partial(checkpoint, module.forward, use_reentrant=False)
+"""
+        for name, (label, of) in zip(names, paths.items(), strict=True)
+    ]
+    return f"""\
+from functools import partial
+
+from torch.utils.checkpoint import checkpoint
+
+
+def checkpoint_modules({", ".join(names)}):
+    \"\"\"Makes modules keep their inputs alone in the forward pass, and run again in the backward pass.\"\"\"
+{"".join(loops)}"""
 
 
 class _Place(NamedTuple):

@@ -10,6 +10,7 @@ import torch
 from nbkit import units
 from nbkit.capture.cost.what_if.changed_step import observe, observe_changed
 from nbkit.capture.cost.what_if.changes import Attention, Changes
+from nbkit.capture.cost.what_if.checkpointing import checkpoint_code
 from nbkit.capture.cost.what_if.difference import difference
 from nbkit.capture.cost.what_if.sizes import Size
 from nbkit.errors import OptionError
@@ -42,6 +43,11 @@ class WhatIf:
     changed: Trace
     difference: pd.DataFrame
     question: str
+
+    @property
+    def checkpoint_code(self) -> str:
+        """Returns Python whose function checkpoint_modules(model) checkpoints what `changed` has so; '' for none."""
+        return checkpoint_code(self.changed.meta.get("checkpointed", {}))
 
     def __repr__(self) -> str:
         rows = self.difference.set_index("measure")

@@ -155,6 +155,39 @@ def test_of_nested_modules_the_outermost_is_checkpointed():
     assert layers.changed.saved["new_bytes"].sum() < layers.baseline.saved["new_bytes"].sum() / 3
 
 
+def test_the_code_of_a_checkpoint_needs_what_was_predicted_and_computes_the_same():
+    torch.manual_seed(0)
+    layer = nn.TransformerEncoderLayer(32, 4, 128, dropout=0.0, batch_first=True)
+    model, x = nn.TransformerEncoder(layer, 3, enable_nested_tensor=False), torch.randn(4, 24, 32)
+
+    def step():
+        model(x).pow(2).mean().backward()
+
+    asked = nbkit.what_if(step, checkpoint="layers.*")
+    predicted, before = nbkit.memory_peaks(asked.changed.memory), nbkit.memory_peaks(asked.baseline.memory)
+    step()
+    gradients = [parameter.grad.clone() for parameter in model.parameters()]
+    model.zero_grad()
+    names: dict = {}
+    exec(asked.checkpoint_code, names)  # what a user pastes
+    names["checkpoint_modules"](model)
+    needed = nbkit.memory_peaks(nbkit.opcost().run(step).memory)
+    assert needed["peak_bytes"].tolist() == pytest.approx(predicted["peak_bytes"].tolist(), rel=0.01)
+    assert needed["peak_bytes"][0] < 0.75 * before["peak_bytes"][0]
+    step()
+    assert all(map(torch.equal, gradients, [parameter.grad for parameter in model.parameters()]))
+
+
+def test_the_code_names_each_model_and_without_a_checkpoint_there_is_none():
+    one, other, x = nn.Sequential(nn.Linear(8, 8)), nn.Sequential(nn.Linear(8, 8)), torch.ones(2, 8)
+    step = lambda: (one(x) + other(x)).sum().backward()  # noqa: E731
+    code = nbkit.what_if(step, checkpoint="0").checkpoint_code
+    assert "def checkpoint_modules(model_1, model_2):" in code
+    assert "for path in ['0']:  # Sequential\n        module = model_1.get_submodule(path)" in code
+    assert nbkit.what_if(step, batch_size=4).checkpoint_code == ""
+    assert nbkit.fits(step, "1 GiB").checkpoint_code == ""
+
+
 def test_counters_and_what_the_step_makes_stay_as_they_are():
     model, x, lengths = nn.Linear(16, 4), torch.randn(4, 16), torch.tensor([3, 1, 4, 2])
 
