@@ -35,7 +35,7 @@ SLIDER_BINS = 30
 LOOKS = {
     ROW: ("#", 56, "whole"),
     "mark": ("mark", 52, "text"),
-    STATUS: ("verdict", 112, "text"),
+    STATUS: ("verdict", 132, "text"),
     "name": ("left", 160, "text"),
     "right_name": ("right", 160, "text"),
     "op": ("left op", 136, "text"),
