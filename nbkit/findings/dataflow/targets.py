@@ -118,7 +118,7 @@ def _is_of(flow: Flow, tensor: Tensor, ahead: set[int]) -> bool:
 ROUNDED = family("FORMS PARTS CASTS CLAMPS round floor")
 NEAREST = (
     "Resize labels with mode='nearest' (or 'nearest-exact'), which invents no class. Nothing, if the classes are steps "
-    "of one quantity, as grey values or depths are."
+    "of one quantity, as gray values or depths are."
 )
 TWO = 2
 
