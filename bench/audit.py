@@ -23,6 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import torch
+import torch.distributed as dist
 
 import nbkit
 from bench.cases import Case, cases
@@ -77,7 +78,7 @@ def judged(case: Case, verbs: Sequence[str] = VERBS) -> Verdict:
 
 def answer(case: Case, verb: str) -> str:
     """Returns the brief of the steps of a case, which run from its beginning; how they raise is said after it."""
-    with _quiet():
+    with _quiet(), _alone():
         step = runpy.run_path(str(case.path))["step"]
         raised = ""
         with getattr(nbkit, verb)() as trace:
@@ -95,6 +96,16 @@ def commanded(path: Path) -> str:
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
     done = subprocess.run(words, env=environment, capture_output=True, text=True, check=False)
     return done.stdout.strip() or done.stderr.strip()
+
+
+@contextlib.contextmanager
+def _alone() -> Iterator[None]:
+    """Ends the process group that a case has begun: what comes after it is one process again."""
+    try:
+        yield
+    finally:
+        if dist.is_initialized():
+            dist.destroy_process_group()
 
 
 @contextlib.contextmanager

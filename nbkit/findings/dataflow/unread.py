@@ -5,8 +5,10 @@ from collections.abc import Iterator
 
 from nbkit.findings.dataflow.flow import Flow, Op
 from nbkit.findings.finding import Finding, rule
-from nbkit.ops.families import CASTS
+from nbkit.ops.families import CASTS, DRAWS
 
+# Who waits for a device casts, and who brings a generator forward draws.
+MEANT = DRAWS.union(CASTS)
 ADVICE = "Assign the result, x = x.{0}(...); a method whose name ends in _ changes x itself."
 
 
@@ -18,7 +20,7 @@ def dropped_result(flow: Flow) -> Iterator[Finding]:
     asked = {parents[op_id]: flow.ops[op_id] for op_id in sorted(flow.asked) if op_id in flow.ops}
     for parent, op in asked.items():
         method = flow.step.ops["op"].iloc[int(parent)].rpartition(".")[2]
-        if not op.is_ahead or op.op_id == last_ahead or op.name in CASTS or not op.outputs or flow.readers(op):
+        if not op.is_ahead or op.op_id == last_ahead or op.name in MEANT or not op.outputs or flow.readers(op):
             continue
         if method == _dropped(flow.texts.get(sources[op.op_id], "")) and not _is_kept(op):
             message = f"{method} makes a tensor that no op reads, and its line does nothing else: it changes nothing"

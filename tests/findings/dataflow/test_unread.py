@@ -41,6 +41,11 @@ def moved_to_half_precision_and_back(x):
     return LAYER(x)
 
 
+def draws_to_bring_a_generator_forward(x):
+    x.bernoulli(0.5)
+    return LAYER(x)
+
+
 def in_place(x):
     x = LAYER(x)
     x.masked_fill_(x > 2, 0.0)
@@ -95,8 +100,8 @@ def test_a_dropped_result_is_named_with_its_line(function, method, text):
 
 @pytest.mark.parametrize(
     "function",
-    [moved_to_half_precision_and_back, in_place, assigned_and_read, given_to_a_meter, kept_in_a_list,
-     made_on_several_lines],
+    [moved_to_half_precision_and_back, draws_to_bring_a_generator_forward, in_place, assigned_and_read,
+     given_to_a_meter, kept_in_a_list, made_on_several_lines],
 )  # fmt: skip
 def test_what_is_read_kept_or_in_place_is_right(function):
     assert warnings_of(function) == []
