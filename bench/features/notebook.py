@@ -39,7 +39,8 @@ def frames() -> None:
 def magic() -> None:
     from IPython.core.interactiveshell import InteractiveShell
 
-    shell = InteractiveShell.instance(user_ns={"model": MODEL, "x": X})
+    shell = InteractiveShell.instance()
+    shell.push({"model": MODEL, "x": X})
     shell.run_line_magic("load_ext", "nbkit")
     with redirect_stdout(StringIO()):
         shell.run_cell("%%optrace -o step\nmodel(x)").raise_error()
