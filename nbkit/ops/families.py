@@ -178,6 +178,7 @@ ELEMENT_LOSSES = frozenset(
     "mse_loss l1_loss smooth_l1_loss huber_loss binary_cross_entropy binary_cross_entropy_with_logits".split()
 )
 CLASS_LOSSES = frozenset("nll_loss_forward nll_loss2d_forward".split())
+LOSSES = ELEMENT_LOSSES | CLASS_LOSSES
 # They sort, or pick elements along a dimension, and say where they found these.
 SORTS = frozenset("sort topk argsort".split())
 PICKS = SORTS | frozenset("max min median nanmedian mode kthvalue cummax cummin argmax argmin".split())

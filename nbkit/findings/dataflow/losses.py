@@ -6,7 +6,7 @@ from math import prod
 
 from nbkit.findings.dataflow.flow import Flow, Op
 from nbkit.findings.finding import Finding, rule
-from nbkit.ops.families import ADDS, CLASS_LOSSES, ELEMENT_LOSSES, RESHAPES, SOFTMAX, family
+from nbkit.ops.families import ADDS, CLASS_LOSSES, ELEMENT_LOSSES, LOSSES, RESHAPES, SOFTMAX, family
 from nbkit.step.step import Tensor
 
 # What takes an activation itself, what was applied before, and what to do: softmax in front of cross_entropy.
@@ -192,7 +192,6 @@ def _lookup_of(flow: Flow, lookups: list[Op], target: Tensor) -> Op | None:
 
 
 # They measure how wrong a result is; all become small by training.
-ERRORS = ELEMENT_LOSSES | CLASS_LOSSES
 NEGATED = (
     "Take the minus out: nll_loss, cross_entropy and mse_loss are made small as they are. Nothing, if an adversary is "
     "trained by it."
@@ -205,7 +204,7 @@ def negated_loss(flow: Flow) -> Iterator[Finding]:
     for root in (op for op in flow.named("ones_like") if op.phase == "backward" and op.inputs):
         op = flow.origin(root.inputs[0])
         loss = flow.origin(op.inputs[0]) if op is not None and _negates(op) else None
-        if op is not None and loss is not None and loss.name in ERRORS:
+        if op is not None and loss is not None and loss.name in LOSSES:
             name = loss.name.removesuffix("_forward")
             message = f"the loss is {name}, negated: training makes {name} larger"
             yield negated_loss.finding(message, NEGATED, op.op_id, evidence={"loss_op_id": loss.op_id})

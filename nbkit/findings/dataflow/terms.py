@@ -8,7 +8,7 @@ import pandas as pd
 
 from nbkit.findings.dataflow.flow import Flow, Op
 from nbkit.findings.finding import Finding, rule
-from nbkit.ops.families import ADDS, CLASS_LOSSES, DETACHES, DIVIDES, ELEMENT_LOSSES, FORMS, MULTIPLIES, family
+from nbkit.ops.families import ADDS, DETACHES, DIVIDES, FORMS, LOSSES, MULTIPLIES, family
 from nbkit.step.reachable import reachable
 from nbkit.step.step import Tensor
 
@@ -16,7 +16,6 @@ FOCAL = (
     "Weigh each sample before the mean: entropy = cross_entropy(scores, labels, reduction='none'); "
     "loss = ((1 - (-entropy).exp()) ** gamma * entropy).mean()."
 )
-LOSSES = CLASS_LOSSES | ELEMENT_LOSSES
 FACTOR = family("FORMS FORMULAS mean sum")
 MOST_OPS = 16
 MOST_BEFORE = 256

@@ -82,7 +82,7 @@ def early_clipping(audit: Audit) -> list[Finding]:
     if not has_used or any(clip.norm != 0 for clip in audit.clips):
         return []
     several = [clips for clips in _by_line(audit.clips) if len(clips) >= FEWEST]
-    return [_clipping(early_clipping, clips, *_clips_nothing(clips)) for clips in several]
+    return [at_clips(early_clipping, clips, *_clips_nothing(clips), scales=_scales(clips)) for clips in several]
 
 
 @rule("warning", rank=210)
@@ -96,7 +96,7 @@ def scaled_clipping(audit: Audit) -> Iterator[Finding]:
                 f"clip_grad_norm_ clips gradients that are still multiplied by the loss scale of {scale:g}, to a norm "
                 f"of {scaled[0].most:g}: after the scale is taken out, {scaled[0].most / scale:.2g} is left"
             )
-            yield _clipping(scaled_clipping, scaled, message, SCALED)
+            yield at_clips(scaled_clipping, scaled, message, SCALED, scales=_scales(scaled))
 
 
 def _by_line(clips: Sequence[Clip]) -> list[list[Clip]]:
@@ -116,7 +116,12 @@ def _clips_nothing(clips: Sequence[Clip]) -> tuple[str, str]:
     return f"clip_grad_norm_ clipped nothing: it was given {given} {whose}, while others had gradients", OTHERS
 
 
-def _clipping(of: Rule, clips: list[Clip], message: str, advice: str) -> Finding:
+def _scales(clips: Sequence[Clip]) -> list[float | None]:
+    return [clip.scale for clip in clips]
+
+
+def at_clips(of: Rule, clips: Sequence[Clip], message: str, advice: str, **evidence: object) -> Finding:
+    """Returns a finding at the line of clippings, with their norms as evidence."""
     return of.finding(
         message=message,
         advice=advice,
@@ -124,5 +129,5 @@ def _clipping(of: Rule, clips: list[Clip], message: str, advice: str) -> Finding
         source=clips[0].source,
         source_text=clips[0].source_text,
         count=len(clips),
-        evidence={"norms": [clip.norm for clip in clips], "scales": [clip.scale for clip in clips]},
+        evidence={"norms": [clip.norm for clip in clips], **evidence},
     )

@@ -2,8 +2,9 @@
 
 from collections.abc import Iterator, Sequence
 
-from nbkit.findings.finding import Finding, Rule, rule
+from nbkit.findings.finding import Finding, rule
 from nbkit.findings.training.facts import Audit, Clip
+from nbkit.findings.training.over_steps.cleared import at_clips
 
 FEWEST = 2
 ORDER = "Call clip_grad_norm_ between backward() and optimizer.step()."
@@ -27,7 +28,7 @@ def late_clipping(audit: Audit) -> Iterator[Finding]:
                 f"clips them from a norm of up to {max(one.norm for one in late):.3g} to {late[0].most:g} at "
                 f"{len(late)} steps, and no step uses that"
             )
-            yield _finding(late_clipping, late, message, ORDER)
+            yield at_clips(late_clipping, late, message, ORDER, most=late[0].most)
 
 
 @rule("hint", rank=204)
@@ -46,7 +47,8 @@ def partial_clipping(audit: Audit) -> Iterator[Finding]:
             f"pass that adds to the gradients: it clips sums that are not complete, from a norm of up to "
             f"{max(one.norm for one in early):.3g} to {early[0].most:g}, so that the first passes count for less"
         )
-        yield _finding(partial_clipping, [one for of in found for one in of], message, ONCE)
+        several = [one for of in found for one in of]
+        yield at_clips(partial_clipping, several, message, ONCE, most=several[0].most)
 
 
 def _is_partial(audit: Audit, clips: Sequence[Clip]) -> bool:
@@ -65,15 +67,3 @@ def _alike(clips: Sequence[Clip]) -> list[list[Clip]]:
 
 def _whose(audit: Audit) -> str:
     return audit.optimizers[0] if len(audit.optimizers) == 1 else "the optimizer"
-
-
-def _finding(of: Rule, clips: Sequence[Clip], message: str, advice: str) -> Finding:
-    return of.finding(
-        message=message,
-        advice=advice,
-        step=clips[0].step,
-        source=clips[0].source,
-        source_text=clips[0].source_text,
-        count=len(clips),
-        evidence={"norms": [one.norm for one in clips], "most": clips[0].most},
-    )
