@@ -1,6 +1,7 @@
 """Defines the frames: every table's columns, their dtypes and their meaning, in one place."""
 
 from nbkit.compat.text_dtype import TEXT
+from nbkit.schema.collectives import COLLECTIVES
 from nbkit.schema.comparisons import ALIGNMENT, DIFFS, EXPORTS, RESULTS
 from nbkit.schema.cost import COSTS, MODULE_COSTS, NODE_COSTS, SAVED, STORAGES
 from nbkit.schema.findings import FINDINGS
@@ -23,11 +24,11 @@ from nbkit.schema.recording import FAULTS, LINES, MODULES, OPS, SAMPLES, TENSORS
 from nbkit.schema.table import DTYPES, TABLES, Column, Table, nullable, table
 from nbkit.schema.training import PARAMETERS, STEPS
 
-SCHEMA_VERSION = 8  # of the only layout that is read: another set of columns, or keys of meta, is another number
+SCHEMA_VERSION = 9  # of the only layout that is read: another set of columns, or keys of meta, is another number
 RECORDING = (
     OPS, TENSORS, MODULES, LINES, MEMORY, STACKS, BLOCKS, TIMINGS, SAMPLES, DIFFS, FINDINGS, PARAMETERS, STEPS,
     ALIGNMENT, RESULTS, REPLACED, CASTS, CAPTURES, REPLAYED, RUNS, TRIALS, STABILITY,
-    COSTS, SAVED, STORAGES, MODULE_COSTS,
+    COSTS, SAVED, STORAGES, MODULE_COSTS, COLLECTIVES,
 )  # fmt: skip
 RUN = (MODULE_TENSORS, PASSES, MEMORY_PLAN, SETTINGS)  # what a log says of its run
 GRAPHS = (NODES, EDGES, GRAPH_TENSORS, PARTS, METRICS, CORRESPONDENCE, OVERLAY, *RUN)
@@ -38,6 +39,7 @@ __all__ = [
     "BLOCKS",
     "CAPTURES",
     "CASTS",
+    "COLLECTIVES",
     "CORRESPONDENCE",
     "COSTS",
     "DIFFS",

@@ -97,7 +97,7 @@ def test_who_waits_is_told_what_takes_its_time(nbkit, folder, monkeypatch, capsy
 def test_bad_use_is_one_sentence_and_no_file(nbkit, folder, capsys, words, sentence):
     make_trace(make_ops()).save(folder / "empty")
     meta = small_trace().save(folder / "newer") / "meta.json"
-    meta.write_text(meta.read_text().replace(f'"schema_version": {SCHEMA_VERSION}', '"schema_version": 9'))
+    meta.write_text(meta.read_text().replace(f'"schema_version": {SCHEMA_VERSION}', f'"schema_version": {SCHEMA_VERSION + 1}'))
     assert nbkit("report", *words) == 2
     out, err = capsys.readouterr()
     assert err.startswith("python -m nbkit report: ") and sentence in err

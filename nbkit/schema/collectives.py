@@ -1,0 +1,41 @@
+"""Defines the table of collectives: what each process of a distributed step asked of the others, one row a call."""
+
+from nbkit.schema.table import table
+
+COLLECTIVES = table(
+    "collectives",
+    "collective, or send or receive, that a process called, in call order",
+    ("rank", "Int64", "the process that called it: its global rank; null if unknown"),
+    (
+        "op_id",
+        "Int64",
+        "the outermost op of that call in ops; null where no ops are recorded (a flight recorder's dump)",
+    ),
+    ("op", "str", "as torch.distributed names it: all_reduce, reduce_scatter, send; null if unknown"),
+    ("group", "str", "process group, as ops has it, or the name that torch's flight recorder has"),
+    ("group_ranks", "str", "JSON list of the global ranks of its members; null if unknown"),
+    (
+        "seq",
+        "Int64",
+        "number of the call in its group as torch's flight recorder counts: collectives by collective_seq_id, sends "
+        "and receives by p2p_seq_id; null if unknown",
+    ),
+    ("is_p2p", "bool", "whether it is a send or a receive, which has a count of its own"),
+    (
+        "peer",
+        "Int64",
+        "global rank of the other process of a send or receive, or of the source or target; null for others",
+    ),
+    ("input_shapes", "str", "JSON list of the shapes that go in; null if unknown"),
+    ("output_shapes", "str", "JSON list of the shapes that come out; null if unknown"),
+    ("input_dtypes", "str", "JSON list of their dtypes, without prefix; null if unknown"),
+    ("output_dtypes", "str", "JSON list of the dtypes that come out; null if unknown"),
+    ("size_bytes", "Int64", "bytes of the tensors that go in, the process's own share; null if unknown"),
+    ("start_us", "float64", "start of the call, as in ops; of a dump microseconds since its first entry"),
+    ("duration_us", "float64", "microseconds from start to end of the transfer; null if unknown"),
+    ("wait_us", "float64", "microseconds of them in which the calling thread waited; null if unknown"),
+    ("state", "str", "as torch's flight recorder has it: scheduled, started or completed; null if unknown"),
+    ("module", "str", "as in ops: the module whose forward or backward pass made the call"),
+    ("phase", "str", "as in ops"),
+    ("source", "str", "as in ops: the line that made the call"),
+)
