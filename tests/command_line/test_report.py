@@ -91,7 +91,7 @@ def test_who_waits_is_told_what_takes_its_time(nbkit, folder, monkeypatch, capsy
         (["t", "u", "--base", "u", "-o", "r.html"], "base is compared with one trace, and 2 were given"),
         (["t", "--vlaues", "-o", "r.html"], "unknown option '--vlaues'; did you mean '--values'"),
         (["empty", "-o", "r.html"], "No op was recorded, so there is nothing to report"),
-        (["newer", "-o", "r.html"], f"has format version 9, and this nbkit reads format version {SCHEMA_VERSION} only"),
+        (["newer", "-o", "r.html"], f"has format version {SCHEMA_VERSION + 1}, and this nbkit reads format version {SCHEMA_VERSION} only"),
     ],
 )
 def test_bad_use_is_one_sentence_and_no_file(nbkit, folder, capsys, words, sentence):
