@@ -32,6 +32,7 @@ ROOT = Path(__file__).parents[1]
 OUT = ROOT / "out" / "bench" / "audit.md"
 COMMAND = "audit"
 VERBS = ("opaudit", "opcheck", "optime", COMMAND)
+PYTHON = [sys.executable]  # of the command; the tests give one that has imported torch
 TOKENS = 1500
 WANTED = 0.9
 
@@ -92,7 +93,7 @@ def answer(case: Case, verb: str) -> str:
 
 def commanded(path: Path) -> str:
     """Returns what the command says of the function `step` of a script, which it runs to its end."""
-    words = [sys.executable, "-m", "nbkit", COMMAND, str(path), "--step", "step", "--tokens", str(TOKENS)]
+    words = [*PYTHON, "-m", "nbkit", COMMAND, str(path), "--step", "step", "--tokens", str(TOKENS)]
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
     done = subprocess.run(words, env=environment, capture_output=True, text=True, check=False)
     return done.stdout.strip() or done.stderr.strip()

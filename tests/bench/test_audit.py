@@ -2,8 +2,10 @@
 
 import pytest
 
+import bench.audit
 from bench.audit import answer, is_named, judged, report
 from bench.cases import FOLDER, case_of, cases
+from tests.processes import PYTHON
 
 # One of each kind, of those that take least.
 LIGHT = (
@@ -14,6 +16,11 @@ LIGHT = (
     "numeric/small_rate_in_bfloat16",
 )
 HEADER = '"""A mistake.\n\nFact: nan\nLine: y = x / 0\n"""\n\n\ny = x / 0\n'
+
+
+@pytest.fixture(autouse=True)
+def forked(monkeypatch):
+    monkeypatch.setattr(bench.audit, "PYTHON", PYTHON)
 
 
 def written(folder, text):
