@@ -23,7 +23,14 @@ WRONG: tuple[Severity, ...] = ("error", "warning")
 DIVERGENCE = "divergence"
 PLACE = ("op", "module", "phase", "source")
 # The verb that applies the rules of a folder here.
-VERBS = {"dataflow": "opaudit", "steps": "audit", "time": "optime", "training": "opaudit", "waste": "opaudit"}
+VERBS = {
+    "dataflow": "opaudit",
+    "ranks": "load",
+    "steps": "audit",
+    "time": "optime",
+    "training": "opaudit",
+    "waste": "opaudit",
+}
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,10 @@ from collections.abc import Mapping
 RING: Mapping[str, int] = {
     "all_reduce": 2, "all_gather": 1, "reduce_scatter": 1, "all_to_all": 1, "gather": 1, "scatter": 1
 }  # fmt: skip
+# Of ops, and of the ranges of backends, that send or wait.
+NAMESPACES = ("c10d", "_c10d_functional", "c10d_functional", "_c10d_functional_autograd", "gloo", "nccl", "hccl", "mpi")
+# What no rank leaves before all have come; a broadcast's source, and who sends, may.
+MEETINGS = ("all_reduce", "all_gather", "reduce_scatter", "all_to_all", "barrier")
 WHOLE = ("broadcast", "reduce", "send", "recv")
 # Words of the names of c10d (allreduce_, _allgather_base_, alltoall_base_) as the others write them.
 _SPELLED = {"allreduce": "all_reduce", "allgather": "all_gather", "alltoall": "all_to_all"}

@@ -1,0 +1,1 @@
+"""Rules of what ranks do to each other: who is slow, who waits, what differs."""
