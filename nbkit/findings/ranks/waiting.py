@@ -1,7 +1,6 @@
 """Finds collectives to which one rank comes late, and what the others wait for it."""
 
 from collections.abc import Iterator
-from typing import Any
 
 import pandas as pd
 
