@@ -1,6 +1,8 @@
-"""Reads the names of collectives, and says what each sends."""
+"""Reads the names of collectives, sends and receives, and says what each sends."""
 
+import re
 from collections.abc import Mapping
+from functools import cache
 
 # What the ring algorithm sends of the whole tensor, in (n - 1) / n, after Patarasuk and Yuan, "Bandwidth optimal
 # all-reduce algorithms for clusters of workstations", JPDC 69(2), 2009; what goes to one process is sent whole.
@@ -12,8 +14,14 @@ NAMESPACES = ("c10d", "_c10d_functional", "c10d_functional", "_c10d_functional_a
 # What no rank leaves before all have come; a broadcast's source, and who sends, may.
 MEETINGS = ("all_reduce", "all_gather", "reduce_scatter", "all_to_all", "barrier")
 WHOLE = ("broadcast", "reduce", "send", "recv")
+P2P = ("send", "recv")
+KINDS = (*RING, *WHOLE, "barrier")
 # Words of the names of c10d (allreduce_, _allgather_base_, alltoall_base_) as the others write them.
-_SPELLED = {"allreduce": "all_reduce", "allgather": "all_gather", "alltoall": "all_to_all"}
+_SPELLED = {"allreduce": "all_reduce", "allgather": "all_gather", "alltoall": "all_to_all", "monitored_": ""}
+_DISPATCHED = re.compile(r"(?:c10d|_c10d_functional(?:_autograd)?)\.(\w+)(?:\.\w+)?")
+_CALLED = re.compile(r"torch\.distributed\.i?(\w+)")
+# What a backend runs, often in a thread of its own: "gloo:all_reduce", "nccl:_all_gather_base", "nccl:send 0->1".
+_RUN = re.compile(r"(?:gloo|nccl|mpi|ucc|xccl|hccl):(\w+)(?: .*)?")
 
 
 def collective_of(packet: str) -> str:
@@ -22,3 +30,33 @@ def collective_of(packet: str) -> str:
     for short, spelled in _SPELLED.items():
         name = name.replace(short, spelled)
     return name
+
+
+def dispatched_collective(op: str) -> str | None:
+    """Returns which collective, send or receive a call of the dispatcher is: "all_gather" of "c10d._allgather_base_".
+
+    None for what is none, such as a wait.
+    """
+    return _kind(_DISPATCHED, op)
+
+
+def called_collective(op: str) -> str | None:
+    """Returns the same of a call of torch.distributed: "send" of "torch.distributed.isend"."""
+    return _kind(_CALLED, op)
+
+
+def run_collective_name(op: str) -> str | None:
+    """Returns the same of what a backend ran, as torch's flight recorder and profiler name it: "gloo:all_reduce"."""
+    return _kind(_RUN, op)
+
+
+@cache
+def _kind(pattern: re.Pattern[str], op: str) -> str | None:
+    match = pattern.fullmatch(op)
+    name = collective_of(match[1]) if match else ""
+    return max((kind for kind in KINDS if name.startswith(kind)), key=len, default=None)
+
+
+def group_text(words: str | None, size: int) -> str | None:
+    """Returns a process group as ops has it, of its description or name and its size: "default_pg (2 ranks)"."""
+    return f"{words} ({size} rank{'s' if size != 1 else ''})" if words and size > 0 else words or None

@@ -9,7 +9,8 @@ COLLECTIVES = table(
     (
         "op_id",
         "Int64",
-        "the outermost op of that call in ops; null where no ops are recorded (a flight recorder's dump)",
+        "the outermost op of that call in ops, or the op that made it inside; null where ops has neither (a flight "
+        "recorder's dump)",
     ),
     ("op", "str", "as torch.distributed names it: all_reduce, reduce_scatter, send; null if unknown"),
     ("group", "str", "process group, as ops has it, or the name that torch's flight recorder has"),
@@ -35,7 +36,11 @@ COLLECTIVES = table(
     ("duration_us", "float64", "microseconds from start to end of the transfer; null if unknown"),
     ("wait_us", "float64", "microseconds of them in which the calling thread waited; null if unknown"),
     ("state", "str", "as torch's flight recorder has it: scheduled, started or completed; null if unknown"),
-    ("module", "str", "as in ops: the module whose forward or backward pass made the call"),
+    (
+        "module",
+        "str",
+        "as in ops: the module whose forward or backward pass made the call; of DistributedDataParallel's buckets that",
+    ),
     ("phase", "str", "as in ops"),
     ("source", "str", "as in ops: the line that made the call"),
 )

@@ -21,7 +21,7 @@ def plant(kernel):
 
 
 def test_while_the_cell_warmed_up(kernel, plant):
-    plant("nbkit.capture.profiler.kineto_recording", "Collectives")
+    plant("nbkit.capture.profiler.kineto_recording", "CollectiveRecording")
     reply = kernel.run("%%optime -w 2\nran = x + 1")
     (text,) = reply.texts("display")
     assert text.startswith("%%optime: nbkit itself failed (TypeError: 'NoneType' object is not callable, at nbkit/")

@@ -17,7 +17,7 @@ FEWEST = 3
 KEPT = {
     "analysis/graph_match/rows.py": "what is said of ops without a partner",
     "capture/cost/fake/unknown_number.py": "operators of Python",
-    "capture/profiler/collectives.py": "functions of torch.distributed, and their parameters",
+    "capture/distributed/api_calls.py": "functions of torch.distributed, and their parameters",
     "capture/raw/vector_math.py": "functions of MKL",
     "capture/replay/phases.py": "where eigenvectors stand among the results that this file turns",
     "devices/families.py": "which measured op takes as long as others",

@@ -38,7 +38,8 @@ def build(
 ) -> tuple[dict[str, pd.DataFrame], dict[str, Any]]:
     """Returns the frames (ops, tensors, modules, lines) and the part of meta that follows from the recording.
 
-    Beside it `failed_op_id` and, for every row of recording.ops, the op_id in `op_ids`; -1 of one that was left out.
+    Beside it `failed_op_id`, the op_ids of what added to gradients in `accumulating` and, for every row of
+    recording.ops, the op_id in `op_ids`; -1 of one that was left out.
     """
     rows = OpRows(recording, modules)
     # Reading values takes far longer than the calls around it: it is not their time.
@@ -77,6 +78,7 @@ def build(
         ],
         "filtered_ops": int(rows.keep.sum()) - len(chosen),
         "failed_op_id": int(failed[0]) if len(failed) else None,
+        "accumulating": np.flatnonzero(rows.accumulates[chosen]),
         # The last entry is for what was seen and came to no row any more.
         "op_ids": np.append(op_ids[rows.row_of_slot], -1),
     }

@@ -254,9 +254,8 @@ class OpRows:
 
     def leave_out(self, spans: np.ndarray) -> None:
         """Takes these spans (ns, one after the other) out of the time: what comes after them moves up."""
-        total = np.concatenate(([0], np.cumsum(spans[:, 1] - spans[:, 0])))
         for edge in ("start", "end"):
-            self.integers[edge] = self.integers[edge] - total[np.searchsorted(spans[:, 0], self.integers[edge])]
+            self.integers[edge] = without_spans(self.integers[edge], spans)
 
     def self_time(self, total: np.ndarray) -> np.ndarray:
         below = self.parent >= 0
@@ -293,6 +292,13 @@ class OpRows:
             "own_source": text_column(*places["own_source"]),
         }
         return OPS.frame(columns)
+
+
+def without_spans(times: np.ndarray, spans: np.ndarray) -> np.ndarray:
+    """Returns times (ns) as if these spans, one after the other, had not been."""
+    total = np.concatenate(([0], np.cumsum(spans[:, 1] - spans[:, 0])))
+    moved: np.ndarray = times - total[np.searchsorted(spans[:, 0], times)]
+    return moved
 
 
 def forward_ops(

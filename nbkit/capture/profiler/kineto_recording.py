@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from time import perf_counter_ns
 from typing import Any
 
@@ -10,15 +10,16 @@ import numpy as np
 import pandas as pd
 from torch._C._profiler import _RecordFunctionFast
 
+from nbkit.capture.distributed.api_calls import COLLECTIVE_MARK
+from nbkit.capture.distributed.collective_recording import CollectiveRecording
 from nbkit.capture.frames.module_rows import modules_frame
 from nbkit.capture.frames.raised import without_not_run
 from nbkit.capture.profiler.api_ranges import API_MARK, ApiRanges
-from nbkit.capture.profiler.collectives import COLLECTIVE_MARK, Collectives
 from nbkit.capture.profiler.compiled_graphs import CompiledGraphs
 from nbkit.capture.profiler.kineto import Kineto, KinetoOptions
 from nbkit.capture.profiler.kineto_events import before_the_end, read
 from nbkit.capture.profiler.op_lines import OpLines
-from nbkit.capture.profiler.own_work import without_own_work
+from nbkit.capture.profiler.own_work import shifted, without_own_work
 from nbkit.capture.profiler.ranges import ROOT_MARK, Ranges
 from nbkit.capture.raw.patching import Patch
 from nbkit.capture.step.compiled import CompiledRegions
@@ -49,6 +50,7 @@ class Run:
     skipped: dict[str, int]
     notes: list[str]
     forwards: Forwards  # of the modules that were called
+    process: dict[str, Any] = field(default_factory=dict)  # what meta says of one of several
 
 
 class KinetoRecording:
@@ -60,7 +62,7 @@ class KinetoRecording:
         self.kineto = Kineto(options, self._give_way)
         self.api = ApiRanges()
         self.ranges = Ranges(self.api)
-        self.collectives = Collectives()
+        self.collectives = CollectiveRecording(with_ranges=True)
         self.compiled = CompiledRegions(self, self.api, self.ranges)
         self.graphs = CompiledGraphs()
         self.lines = OpLines()
@@ -102,7 +104,8 @@ class KinetoRecording:
 
     def stop(self) -> None:
         """Switches everything off."""
-        self.wall_us = (perf_counter_ns() - self.start_ns) / 1e3
+        self.end_ns = perf_counter_ns()
+        self.wall_us = (self.end_ns - self.start_ns) / 1e3
         self.ends.close()
 
     def read(self, own_work: np.ndarray | None = None) -> Run:
@@ -113,6 +116,7 @@ class KinetoRecording:
         events = before_the_end(read(self.result, self.options, self.skip), ROOT_MARK)
         if CLOCK_MARK in events.name:
             events = events.at(np.delete(np.arange(len(events.name)), events.name.index(CLOCK_MARK)))
+        inside = np.zeros((0, 2), dtype=np.int64)
         if own_work is not None and ROOT_MARK in events.name:
             inside = own_work[own_work[:, 0] >= self.start_ns]
             offset = int(events.start_ns[events.name.index(ROOT_MARK)]) - self.mark_ns
@@ -135,7 +139,17 @@ class KinetoRecording:
             frames["memory"] = MEMORY.frame() if made.memory is None else made.memory
         if has_compiled and has_hidden_kernels(made.ops):
             self.kineto.notes.append(HIDDEN_KERNELS)
-        return Run(frames, self.wall_us, self.skipped, self.kineto.notes, self.ranges.modules.forwards())
+        process = self._add_collectives(frames, inside) if len(frames["ops"]) else {}
+        notes = [*self.kineto.notes, *process.get("notes", [])]
+        return Run(frames, self.wall_us, self.skipped, notes, self.ranges.modules.forwards(), process)
+
+    def _add_collectives(self, frames: dict[str, pd.DataFrame], own_work: np.ndarray) -> dict[str, Any]:
+        """Adds the frame of collectives, if this is one of several processes; returns what meta says of it."""
+
+        def to_us(times: np.ndarray) -> np.ndarray:
+            return (shifted(times, own_work) - self.mark_ns) / 1e3
+
+        return self.collectives.add_to(frames, (self.mark_ns, self.end_ns), to_us)
 
     def skip(self, reason: str, count: int = 1) -> None:
         """Counts something that is not in the frames, so that the trace can say so."""
@@ -153,7 +167,7 @@ def _marking(ending: Patch) -> Callable[..., None]:
     return __init__
 
 
-def with_marks(events: Events, ranges: Ranges, api: ApiRanges, collectives: Collectives) -> Events:
+def with_marks(events: Events, ranges: Ranges, api: ApiRanges, collectives: CollectiveRecording) -> Events:
     """Returns the events with every range under its own name; they start at that of the root range."""
     by_mark = {entry.name: entry for entry in ranges.module_ranges.values()}
     calls = dict.fromkeys(by_mark, 0)
@@ -173,8 +187,9 @@ def with_marks(events: Events, ranges: Ranges, api: ApiRanges, collectives: Coll
         elif name.startswith(API_MARK):
             names[row], source[row] = api.described(int(name[len(API_MARK) :]))
         elif name.startswith(COLLECTIVE_MARK):
-            names[row], moved, group[row] = collectives.calls[int(name[len(COLLECTIVE_MARK) :])]
-            size_bytes[row] = ABSENT if moved is None else moved
+            made = collectives.api.calls[int(name[len(COLLECTIVE_MARK) :])]
+            names[row], group[row] = made.name, None if made.group is None else made.group.text
+            size_bytes[row] = ABSENT if made.size_bytes is None else made.size_bytes
         elif name == ROOT_MARK:
             names[row] = ROOT
             events.origin_ns, events.main_thread = int(events.start_ns[row]), int(events.thread[row])

@@ -206,6 +206,7 @@ class optime(Startable[Trace]):  # noqa: N801  a context manager is named like t
             "warmup": self.warmup,
             "bare_us": self.bare_us,  # of the last run to warm up, which nothing recorded; null below two
             "repeats": len(self.runs) if self.repeats else 0,
+            **run.process,
             "notes": notes,
         }
         if not len(ops) and (lost := [note for note in notes if note in (ELSEWHERE, TAKEN)]):

@@ -18,14 +18,16 @@ def without_own_work(events: Events, spans: Ints) -> Events:
     kept = events.at(np.flatnonzero(~is_own))
     if events.allocated_bytes is not None:
         kept.allocated_bytes = _allocated(events, is_own)[~is_own]
-    ends = _shifted(kept.start_ns + kept.duration_ns, spans)
-    kept.start_ns = _shifted(kept.start_ns, spans)
+    ends = shifted(kept.start_ns + kept.duration_ns, spans)
+    kept.start_ns = shifted(kept.start_ns, spans)
     kept.duration_ns = ends - kept.start_ns
     return kept
 
 
-def _shifted(times: Ints, spans: Ints) -> Ints:
+def shifted(times: Ints, spans: Ints) -> Ints:
     """Returns times on a clock that stands still in the spans."""
+    if not len(spans):
+        return times
     total = np.concatenate(([0], np.cumsum(spans[:, 1] - spans[:, 0])))
     begun = np.searchsorted(spans[:, 0], times, side="right")
     left = np.where(begun > 0, np.maximum(spans[begun - 1, 1] - times, 0), 0)  # of the span that a time lies in

@@ -30,6 +30,9 @@ def repeat_frames(runs: Sequence[tuple[Frames, float]]) -> tuple[int, Frames]:
     if "memory" in frames:
         time_us = moved(frames["memory"]["time_us"].to_numpy(np.float64), frames["ops"], made["ops"])
         made["memory"] = frames["memory"].assign(time_us=time_us)
+    if "collectives" in frames:
+        start_us = moved(frames["collectives"]["start_us"].to_numpy(np.float64), frames["ops"], made["ops"])
+        made["collectives"] = frames["collectives"].assign(start_us=start_us)
     return shown, {**made, "samples": samples, "timings": timings(samples)}
 
 

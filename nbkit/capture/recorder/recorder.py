@@ -7,11 +7,14 @@ from time import perf_counter_ns
 from types import TracebackType
 from typing import Any, Literal
 
+import numpy as np
 import pandas as pd
 from torch._ops import OpOverload
 
 from nbkit import units
+from nbkit.capture.distributed.collective_recording import CollectiveRecording
 from nbkit.capture.frames.build import build, machine_text, now_text, versions
+from nbkit.capture.frames.op_rows import without_spans
 from nbkit.capture.frames.selection import Selection
 from nbkit.capture.native.library import library, own_work
 from nbkit.capture.raw.flat_list import FlatList
@@ -98,6 +101,7 @@ class Recorder(Startable[Trace]):
         self.api = ApiMode(recording)
         self.modules = ModuleCalls(recording, self.api, self.threads == "all")
         self.optimizers = optimizers = OptimizerSteps(recording, self.api)
+        self.collectives = CollectiveRecording()
         ops: ObservedOps | OpMode
         if recording.native is None:
             ops = OpMode(recording, self.statistics, optimizers.on_range, self.observers)
@@ -110,7 +114,7 @@ class Recorder(Startable[Trace]):
         with ExitStack() as stack:
             for observer in self.observers:
                 stack.enter_context(observer.below(recording, self.modules))
-            for part in (self.modules, optimizers, compiled):
+            for part in (self.modules, optimizers, self.collectives, compiled):
                 part.install()
                 stack.callback(part.remove)
             stack.enter_context(self.api)
@@ -172,7 +176,8 @@ class Recorder(Startable[Trace]):
         assert self.trace is not None
         recording = self.recording
         frames, built = build(recording, self.modules, self.optimizers.met, self.statistics, self.selection, getters)
-        failed, op_ids = built.pop("failed_op_id"), built.pop("op_ids")
+        failed, op_ids, accumulating = (built.pop(name) for name in ("failed_op_id", "op_ids", "accumulating"))
+        process = self.collectives.add_to(frames, (recording.start, recording.end), self._to_us, accumulating)
         ops = frames["ops"]
         added: list[tuple[Frames, Meta]] = [observer.frames(self.trace, ops, op_ids) for observer in self.observers]
         meta: Meta = {
@@ -187,7 +192,8 @@ class Recorder(Startable[Trace]):
             "recorder": "python" if recording.native is None else "observer",
             "recorder_us": recorder_us(recording),
             **built,
-            "notes": [*self.notes, *built["notes"]],
+            **process,
+            "notes": [*self.notes, *built["notes"], *process.get("notes", [])],
         }
         for more_frames, more in added:
             frames |= more_frames
@@ -196,12 +202,17 @@ class Recorder(Startable[Trace]):
             frames, meta = observer.completed(frames, meta)
         self.trace._fill(frames, meta)
 
+    def _to_us(self, times: np.ndarray) -> np.ndarray:
+        """Returns moments, ns of perf_counter_ns(), as times of ops."""
+        return (without_spans(times, self.recording.spent.array()) - self.recording.start) / 1e3
+
     def _forget(self) -> None:
         """Lets go of weak references and raw rows: of no use any more, and a kept recorder should weigh nothing."""
         for observer in self.observers:
             observer.forget()
         vars(self.recording.registry).clear()
-        del self.recording, self.statistics, self.api, self.modules, self.optimizers, self.exits, self.running
+        del self.recording, self.statistics, self.api, self.modules, self.optimizers, self.collectives
+        del self.exits, self.running
 
 
 def milestones(ops: FlatList) -> dict[int, OpOverload]:
