@@ -34,7 +34,7 @@ COLLECTIVES = table(
     ("size_bytes", "Int64", "bytes of the tensors that go in, the process's own share; null if unknown"),
     ("start_us", "float64", "start of the call, as in ops; of a dump microseconds since its first entry"),
     ("duration_us", "float64", "microseconds from start to end of the transfer; null if unknown"),
-    ("wait_us", "float64", "microseconds of them in which the calling thread waited; null if unknown"),
+    ("wait_us", "float64", "microseconds in which the calling thread waited for it; null if unknown"),
     ("state", "str", "as torch's flight recorder has it: scheduled, started or completed; null if unknown"),
     (
         "module",

@@ -57,8 +57,8 @@ def _rows(ops: pd.DataFrame, kind_of: Callable[[str], str | None]) -> dict[int, 
     """Returns the rows of ops that have a kind, in order, with that."""
     codes, different = pd.factorize(ops["op"])
     kinds = [kind_of(str(name)) for name in different]
-    chosen = np.flatnonzero(np.array([kind is not None for kind in kinds], dtype=bool)[codes]) if len(kinds) else []
-    return {int(row): str(kinds[codes[row]]) for row in chosen}
+    is_one = np.array([kind is not None for kind in kinds], dtype=bool)
+    return {row: str(kinds[codes[row]]) for row in np.flatnonzero(is_one[codes]).tolist()} if kinds else {}
 
 
 def transfers(ops: pd.DataFrame, calls: Calls, runs: Sequence[str | None], groups: Sequence[object]) -> Ints:

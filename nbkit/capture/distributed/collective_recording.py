@@ -70,7 +70,7 @@ class CollectiveRecording:
         if accumulating is not None:
             known.accumulating = accumulating
         frames["collectives"], frames["ops"] = collectives_frame(frames["ops"], frames["modules"], known)
-        if len(frames["collectives"]) and not entries:
+        if not entries and not frames["collectives"]["is_p2p"].all():
             notes.append(UNNUMBERED)
         return {**meta, "notes": notes}
 

@@ -50,8 +50,10 @@ def collectives_frame(ops: pd.DataFrame, modules: pd.DataFrame, known: Known) ->
     api = _api_calls(calls, known)
     only = next(iter(known.groups.values())) if len(known.groups) == 1 else None
     rows = [_row(calls, at, entries[at], api[at], known, only) for at in range(len(calls.row))]
-    _add_times(rows, ops, calls, entries, api)
-    _add_places(rows, ops, modules, calls, known.accumulating)
+    found = transfers(ops, calls, [None if entry is None else entry.run for entry in entries], _groups(rows))
+    _add_times(rows, ops, calls, found, api)
+    buckets = _add_places(rows, ops, modules, calls, known.accumulating)
+    _add_bucket_waits(rows, ops, calls, buckets)
     for row, made in zip(rows, api, strict=True):
         if row["source"] is None and made is not None and made.location is not None:
             row["source"] = location_text(made.location)
@@ -124,11 +126,10 @@ def _add_times(
     rows: list[dict[str, Any]],
     ops: pd.DataFrame,
     calls: Calls,
-    entries: Sequence[Entry | None],
+    found: Ints,
     api: Sequence[ApiCall | None],
 ) -> None:
     """Fills in how long each took, and how long its thread waited for it."""
-    found = transfers(ops, calls, [entry and entry.run for entry in entries], [row["group_ranks"] for row in rows])
     start, total = ops["start_us"].to_numpy(np.float64), ops["total_time_us"].to_numpy(np.float64)
     waited = functional_waits(ops, calls)
     for at, row in enumerate(rows):
@@ -148,12 +149,16 @@ def _add_times(
 
 def _add_places(
     rows: list[dict[str, Any]], ops: pd.DataFrame, modules: pd.DataFrame, calls: Calls, accumulating: Ints
-) -> None:
-    """Fills in module, phase and line of each; of a bucket that DistributedDataParallel reduces that module."""
+) -> list[int]:
+    """Fills in module, phase and line of each; of a bucket that DistributedDataParallel reduces that module.
+
+    Returns which are such buckets.
+    """
     replicated = modules.loc[modules["type"].eq(REPLICATED), "module"].dropna().tolist()
     parent = ops["parent_id"].to_numpy(np.int64, na_value=-1)
     names, in_node = ops["op"].to_numpy(object), set(accumulating.tolist())
-    for row, dispatched, top in zip(rows, calls.row.tolist(), calls.top.tolist(), strict=True):
+    buckets = []
+    for at, (row, dispatched, top) in enumerate(zip(rows, calls.row.tolist(), calls.top.tolist(), strict=True)):
         row |= {name: _value(ops[name].iloc[top]) for name in ("module", "phase", "source")}
         above = [dispatched]
         while parent[above[-1]] >= 0:
@@ -161,8 +166,34 @@ def _add_places(
         node = next((str(names[each]) for each in above if str(names[each]).startswith(BACKWARD_NODE)), "")
         if replicated and (dispatched in in_node or node == ACCUMULATION):
             row["module"] = max((path for path in replicated if _is_under(row["module"], path)), key=len, default=None)
+            buckets.append(at)
             passed = [each for each in above if names[each] in BACKWARD_CALLS]
             row["source"] = _value(ops["source"].iloc[passed[-1]]) if passed else None
+    return buckets
+
+
+def _add_bucket_waits(rows: list[dict[str, Any]], ops: pd.DataFrame, calls: Calls, buckets: Sequence[int]) -> None:
+    """Fills in how long the thread waited for each bucket: after the last node of the backward pass, one by one.
+
+    DistributedDataParallel waits in C++, where nobody records it. Until a bucket has come no later node runs.
+    """
+    start, thread = ops["start_us"].to_numpy(np.float64), ops["thread"].to_numpy()
+    is_node = ops["op"].str.startswith(BACKWARD_NODE).to_numpy(bool)
+    come_us = 0.0
+    for at in buckets:
+        if "duration_us" not in rows[at]:
+            continue
+        began_us, end_us = calls.start_us[at], calls.start_us[at] + rows[at]["duration_us"]
+        nodes = np.flatnonzero(is_node & (start < end_us) & (thread == thread[calls.row[at]]))
+        passed_us = max(
+            (start[nodes] + ops["total_time_us"].to_numpy(np.float64)[nodes]).max(initial=began_us), come_us
+        )
+        rows[at]["wait_us"] = max(float(end_us - passed_us), 0.0)
+        come_us = max(come_us, float(end_us))
+
+
+def _groups(rows: Sequence[dict[str, Any]]) -> list[object]:
+    return [row["group_ranks"] for row in rows]
 
 
 def _is_under(module: str | None, path: str) -> bool:
