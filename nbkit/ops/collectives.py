@@ -20,6 +20,7 @@ KINDS = (*RING, *WHOLE, "barrier")
 _SPELLED = {"allreduce": "all_reduce", "allgather": "all_gather", "alltoall": "all_to_all", "monitored_": ""}
 _DISPATCHED = re.compile(r"(?:c10d|_c10d_functional(?:_autograd)?)\.(\w+)(?:\.\w+)?")
 _CALLED = re.compile(r"torch\.distributed\.i?(\w+)")
+_NAMED = re.compile(r"(\w+)")
 # What a backend runs, often in a thread of its own: "gloo:all_reduce", "nccl:_all_gather_base", "nccl:send 0->1".
 _RUN = re.compile(r"(?:gloo|nccl|mpi|ucc|xccl|hccl):(\w+)(?: .*)?")
 
@@ -48,6 +49,11 @@ def called_collective(op: str) -> str | None:
 def run_collective_name(op: str) -> str | None:
     """Returns the same of what a backend ran, as torch's flight recorder and profiler name it: "gloo:all_reduce"."""
     return _kind(_RUN, op)
+
+
+def named_collective(name: str) -> str | None:
+    """Returns the same of a bare name, as the profiler has it of a call of NCCL: "_allgather_base"; "wait" is none."""
+    return _kind(_NAMED, name)
 
 
 @cache

@@ -33,7 +33,7 @@ COLLECTIVES = table(
     ("output_dtypes", "str", "JSON list of the dtypes that come out; null if unknown"),
     ("size_bytes", "Int64", "bytes of the tensors that go in, the process's own share; null if unknown"),
     ("start_us", "float64", "start of the call, as in ops; of a dump microseconds since its first entry"),
-    ("duration_us", "float64", "microseconds from start to end of the transfer; null if unknown"),
+    ("duration_us", "float64", "microseconds from start_us to the end of the transfer; null if unknown"),
     ("wait_us", "float64", "microseconds in which the calling thread waited for it; null if unknown"),
     ("state", "str", "as torch's flight recorder has it: scheduled, started or completed; null if unknown"),
     (

@@ -18,7 +18,7 @@ HOST, MODULE, RUNTIME, KERNEL, MEMORY = range(5)
 ABSENT = -1
 IDS = ("own_id", "external_id", "correlation")
 TEXTS = ("name", "overload", "device", "group", "input_shapes", "input_dtypes", "input_strides", "arguments",
-         "source", "own_source", "model", "module")  # fmt: skip
+         "source", "own_source", "model", "module", "communication")  # fmt: skip
 ONE_VALUE = ("origin_ns", "main_thread")
 
 
@@ -52,6 +52,7 @@ class Events:
     allocated_bytes: Ints | None = None  # of MEMORY: all bytes on the device after it
     address: Ints | None = None  # of MEMORY
     group: Texts | None = None
+    communication: Texts | None = None  # what a file tells of a collective
     input_shapes: Texts | None = None
     input_dtypes: Texts | None = None
     input_strides: Texts | None = None

@@ -23,10 +23,14 @@ FIXED_LEVELS = {MODULE: "module", RUNTIME: "runtime", KERNEL: "kernel"}
 
 @dataclass(frozen=True)
 class Timeline:
-    """Holds the frames of a timeline; `memory` is None where no allocation was recorded."""
+    """Holds the frames of a timeline; `memory` is None where no allocation was recorded.
+
+    `communication` is that of the events, by op_id.
+    """
 
     ops: pd.DataFrame
     memory: pd.DataFrame | None
+    communication: Sequence[str | None]
 
 
 def timeline(events: Events) -> Timeline:
@@ -38,7 +42,8 @@ def timeline(events: Events) -> Timeline:
     op_id[rows] = np.arange(len(rows))
     start_us = (events.start_ns - origin(events)) / 1e3
     ops = _ops(events, links, rows, op_id, start_us)
-    return Timeline(ops, memory_frame(events, op_id[links.parent], start_us))
+    told = events.texts("communication")
+    return Timeline(ops, memory_frame(events, op_id[links.parent], start_us), [told[row] for row in rows.tolist()])
 
 
 def starts(events: Events) -> Ints:

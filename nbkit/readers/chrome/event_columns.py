@@ -12,7 +12,7 @@ NUMBERS = {
     **dict.fromkeys(("own_id", "external_id", "correlation", "block"), 0),
     **dict.fromkeys(("stream", "flops", "size_bytes", "allocated_bytes", "address"), ABSENT),
 }
-TEXTS = ("device", "group", "input_shapes", "source")
+TEXTS = ("device", "group", "communication", "input_shapes", "source")
 # Their values only tell things apart, and may need all of 64 bits; of others so large a sum would not fit.
 UNSIGNED = frozenset(("own_id", "external_id", "correlation", "address"))
 LARGE, LARGEST = 1 << 62, 1 << 56

@@ -10,6 +10,7 @@ import numpy as np
 from nbkit import units
 from nbkit.readers.chrome import names
 from nbkit.readers.chrome.arguments import EventFlops, collective_bytes, collective_group
+from nbkit.readers.chrome.collectives import communication
 from nbkit.readers.chrome.columns import integers, nanoseconds
 from nbkit.readers.chrome.event_columns import LARGE, LARGEST, EventColumns
 from nbkit.readers.chrome.flows import Flows, innermost_at
@@ -202,6 +203,8 @@ class ChromeEvents:
             self._columns.number("size_bytes", row, size)
         elif args.get("In msg nelems") is not None and args.get("dtype") is not None:
             self.skipped["sizes of collectives whose number of elements or dtype is none that is known"] += 1
+        if (told := communication(name, args)) is not None:
+            self._columns.text("communication", row, told)
         if "Collective name" in args and (group := collective_group(args)) is not None:
             self._columns.text("group", row, group)
 

@@ -10,6 +10,7 @@ from typing import Any
 from nbkit import units
 from nbkit.errors import TraceError
 from nbkit.readers import named_kinds
+from nbkit.readers.chrome.collectives import collectives_frame, process_meta
 from nbkit.readers.chrome.events import ChromeEvents
 from nbkit.readers.chrome.json_stream import JsonError, JsonStream
 from nbkit.readers.chrome.saved_events import SavedEvents
@@ -138,9 +139,13 @@ class _Reading:
             return Trace(trace.frames, {**trace.meta, "notes": [*trace.meta.get("notes", []), *self.notes]})
         if not len(self.events):
             raise TraceError(f"{self.path} has {_counted(self.events, self.count)}; {EXPECTED}.")
-        made = timeline(self.events.events())
+        events = self.events.events()
+        made = timeline(events)
         frames = {"ops": made.ops} if made.memory is None else {"ops": made.ops, "memory": made.memory}
-        return Trace(frames, self._meta(self.events, made.ops))
+        if (collectives := collectives_frame(made.ops, made.communication, self.around)) is not None:
+            frames["collectives"] = collectives
+        process = process_meta(self.around, int(events.start_ns.min(initial=1 << 62)))
+        return Trace(frames, self._meta(self.events, made.ops) | process)
 
     def refuse_other_kinds(self) -> None:
         """Raises TraceError if the file is no trace, but of another kind that is known."""
