@@ -44,6 +44,7 @@ if TYPE_CHECKING:  # for editors and type checkers; at run time each is imported
     from nbkit.capture.cost.opcost import opcost
     from nbkit.capture.cost.what_if.what_if import what_if
     from nbkit.capture.diff.opdiff import opdiff
+    from nbkit.capture.distributed.clocks import align_clocks
     from nbkit.capture.doctor.opdoctor import opdoctor
     from nbkit.capture.native.build import build_recorder
     from nbkit.capture.operators.bisect.opbisect import opbisect
@@ -88,15 +89,15 @@ __version__ = "0.1.0"
 __all__ = [
     "FAULT_KINDS", "CostError", "Device", "DiffTable", "Fault", "FlameGraph", "GraphView", "NbkitError",
     "NonFiniteError", "OpTable", "OptionError", "PatternError", "RecorderError", "SchemaError", "SimulatedDevice",
-    "Trace", "TraceError", "build_recorder", "by_input_shapes", "by_module_tree", "calibrate", "call_of",
-    "compare_cost", "compare_exports", "compare_times", "compare_values", "cost_table", "cost_table_text", "cost_tree",
-    "device_use", "fits", "gaps_by_module", "held_at_peak", "largest_gaps", "launch_delays", "leaks", "load",
-    "memory_peaks", "module_table", "module_table_text", "op_times", "opalign", "opaudit", "opbisect", "opcapture",
-    "opcast", "opcheck", "opcost", "opdiff", "opdoctor", "opfallback", "opgraph", "ophook", "opreplay", "opreport",
-    "opstable", "optime", "optrace", "plot_cost", "plot_errors", "plot_gradients", "plot_memory", "plot_metrics",
-    "plot_modules", "plot_op_counts", "plot_ops", "plot_repeats", "plot_roofline", "plot_steps", "producers",
-    "register_flop_formula", "register_shape_formula", "roofline", "script_of", "side_by_side_text",
-    "synchronising_calls", "tensors_with_ops", "what_if", "with_times",
+    "Trace", "TraceError", "align_clocks", "build_recorder", "by_input_shapes", "by_module_tree", "calibrate",
+    "call_of", "compare_cost", "compare_exports", "compare_times", "compare_values", "cost_table",
+    "cost_table_text", "cost_tree", "device_use", "fits", "gaps_by_module", "held_at_peak", "largest_gaps",
+    "launch_delays", "leaks", "load", "memory_peaks", "module_table", "module_table_text", "op_times", "opalign",
+    "opaudit", "opbisect", "opcapture", "opcast", "opcheck", "opcost", "opdiff", "opdoctor", "opfallback",
+    "opgraph", "ophook", "opreplay", "opreport", "opstable", "optime", "optrace", "plot_cost", "plot_errors",
+    "plot_gradients", "plot_memory", "plot_metrics", "plot_modules", "plot_op_counts", "plot_ops", "plot_repeats",
+    "plot_roofline", "plot_steps", "producers", "register_flop_formula", "register_shape_formula", "roofline",
+    "script_of", "side_by_side_text", "synchronising_calls", "tensors_with_ops", "what_if", "with_times",
 ]  # fmt: skip
 
 # Imported at first use: a trace or a dump is read without torch, and plotly and anywidget take their time.
@@ -120,6 +121,7 @@ _HOMES = {
     "nbkit.capture.calls.call_of": ("call_of",),
     "nbkit.capture.calls.script": ("script_of",),
     "nbkit.capture.check.opcheck": ("opcheck",),
+    "nbkit.capture.distributed.clocks": ("align_clocks",),
     "nbkit.capture.cost.analyzer.cost_table": ("cost_table",),
     "nbkit.capture.cost.fits.fits": ("fits",),
     "nbkit.capture.cost.opcost": ("opcost",),

@@ -91,13 +91,18 @@ def test_who_waits_is_told_what_takes_its_time(nbkit, folder, monkeypatch, capsy
         (["t", "u", "--base", "u", "-o", "r.html"], "base is compared with one trace, and 2 were given"),
         (["t", "--vlaues", "-o", "r.html"], "unknown option '--vlaues'; did you mean '--values'"),
         (["empty", "-o", "r.html"], "No op was recorded, so there is nothing to report"),
-        (["newer", "-o", "r.html"], f"has format version {SCHEMA_VERSION + 1}, and this nbkit reads format version {SCHEMA_VERSION} only"),
+        (
+            ["newer", "-o", "r.html"],
+            f"has format version {SCHEMA_VERSION + 1}, and this nbkit reads format version {SCHEMA_VERSION} only",
+        ),
     ],
 )
 def test_bad_use_is_one_sentence_and_no_file(nbkit, folder, capsys, words, sentence):
     make_trace(make_ops()).save(folder / "empty")
     meta = small_trace().save(folder / "newer") / "meta.json"
-    meta.write_text(meta.read_text().replace(f'"schema_version": {SCHEMA_VERSION}', f'"schema_version": {SCHEMA_VERSION + 1}'))
+    meta.write_text(
+        meta.read_text().replace(f'"schema_version": {SCHEMA_VERSION}', f'"schema_version": {SCHEMA_VERSION + 1}')
+    )
     assert nbkit("report", *words) == 2
     out, err = capsys.readouterr()
     assert err.startswith("python -m nbkit report: ") and sentence in err

@@ -76,3 +76,15 @@ def test_without_ranks_or_collectives_nothing_is_known():
     none = meetings(collectives[:0], np.empty(0))
     assert clock_offsets(ranks, none)["offset_us"].isna().tolist() == [False, True]
     assert len(arrivals(none, clock_offsets(ranks, none))) == 0
+
+
+def test_what_a_handshake_measured_narrows_the_bounds():
+    ranks, collectives, begin_us = job_of([0.0, 300.0, 300.0], hosts=["a", "b", "b"])
+    met = meetings(collectives, begin_us)
+    measured = ranks.assign(clock_offset_us=[0.0, 302.0, 299.0], clock_error_us=[0.0, 4.0, 5.0])
+    found = clock_offsets(measured, met)
+    assert found["error_us"][1] < clock_offsets(ranks, met)["error_us"][1]
+    assert found["offset_us"][1] == found["offset_us"][2] == pytest.approx(300, abs=found["error_us"][1] + 1e-6)
+    # It is enough by itself, also where rank 0 is not among those that are there.
+    alone = clock_offsets(measured[1:].assign(host=["b", "c"]).reset_index(drop=True), met[:0])
+    assert alone["offset_us"].tolist() == [0.0, pytest.approx(-3.0)] and alone["error_us"][1] == pytest.approx(9.0)

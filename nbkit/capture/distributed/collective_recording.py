@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 
 from nbkit.capture.distributed.api_calls import ApiCalls
+from nbkit.capture.distributed.clocks import measured_clock
 from nbkit.capture.distributed.flight_recorder import Entry, entries_between
 from nbkit.capture.distributed.frame import Known, collectives_frame
 from nbkit.capture.distributed.process import groups_by_name, process_meta, wall_clock_offset_ns
@@ -72,7 +73,7 @@ class CollectiveRecording:
         frames["collectives"], frames["ops"] = collectives_frame(frames["ops"], frames["modules"], known)
         if not entries and not frames["collectives"]["is_p2p"].all():
             notes.append(UNNUMBERED)
-        return {**meta, "notes": notes}
+        return {**meta, **measured_clock(), "notes": notes}
 
     def _entries(self, start_ns: int, end_ns: int) -> tuple[list[Entry], list[str]]:
         try:
