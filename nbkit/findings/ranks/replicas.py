@@ -6,7 +6,7 @@ import pandas as pd
 
 from nbkit import units
 from nbkit.findings.finding import Finding, rule
-from nbkit.findings.ranks.job import Job
+from nbkit.findings.ranks.facts import JobFacts
 
 WRAPPER = "DistributedDataParallel"
 GRADIENTS = (
@@ -20,7 +20,7 @@ VALUES = (
 
 
 @rule("warning", rank=50)
-def replicas_differ(job: Job) -> Iterator[Finding]:
+def replicas_differ(job: JobFacts) -> Iterator[Finding]:
     """Ranks of a DistributedDataParallel step with gradients of other norms, or their parameters have other values."""
     rows = job.parameters
     is_root = job.modules["module"].eq("") & job.modules["type"].eq(WRAPPER)

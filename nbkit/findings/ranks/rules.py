@@ -3,12 +3,12 @@
 import pandas as pd
 
 from nbkit.findings.finding import findings_frame, rules_in
-from nbkit.findings.ranks.job import Job
+from nbkit.findings.ranks.facts import JobFacts
 
 RULES = rules_in("nbkit.findings.ranks")
 
 
-def rank_findings(job: Job) -> pd.DataFrame:
+def rank_findings(job: JobFacts) -> pd.DataFrame:
     """Returns what the ranks of a job show together: who is slow, who waits for whom, which replicas differ."""
     return (
         findings_frame(finding for rule in RULES for finding in rule(job)) if len(job.ranks) > 1 else findings_frame([])

@@ -10,7 +10,7 @@ import pandas as pd
 
 from nbkit import units
 from nbkit.findings.finding import Finding, rule
-from nbkit.findings.ranks.job import Job
+from nbkit.findings.ranks.facts import JobFacts
 
 Floats = npt.NDArray[np.float64]
 
@@ -43,7 +43,7 @@ class Member:
 
 
 @rule("warning", rank=10)
-def straggler(job: Job) -> Iterator[Finding]:
+def straggler(job: JobFacts) -> Iterator[Finding]:
     """One rank takes longer for a module than the others do for theirs: by 0.2 ms and 2 % of the work of a step or
     more, beyond what its calls and theirs vary.
     """
@@ -57,7 +57,7 @@ def straggler(job: Job) -> Iterator[Finding]:
         yield finding
 
 
-def _groups(job: Job, clock: str) -> Iterator[list[Member]]:
+def _groups(job: JobFacts, clock: str) -> Iterator[list[Member]]:
     """Yields the calls that should take the same time: of a module in all ranks, or of its like where one rank has it.
 
     Modules are alike that have the same class and as many parameters.
@@ -83,7 +83,7 @@ def _first(texts: pd.Series) -> str | None:
     return next(iter(texts.dropna()), None)
 
 
-def _excess(job: Job, group: list[Member], clock: str) -> Iterator[tuple[float, Finding]]:
+def _excess(job: JobFacts, group: list[Member], clock: str) -> Iterator[tuple[float, Finding]]:
     """Yields what takes longer than its group, with the time of a step that it costs."""
     medians = np.sort([one.quantile(0.5) for one in group])
     usual = float(medians[(len(medians) - 1) // 2])
@@ -107,7 +107,7 @@ def _excess(job: Job, group: list[Member], clock: str) -> Iterator[tuple[float, 
 
 
 @rule("hint", rank=20)
-def wandering_straggler(job: Job) -> Iterator[Finding]:
+def wandering_straggler(job: JobFacts) -> Iterator[Finding]:
     """One module takes longer in one rank at 60 % of its calls or more, in another rank each time, and none else does:
     by 2 % of the work of a step or more.
     """
@@ -119,7 +119,7 @@ def wandering_straggler(job: Job) -> Iterator[Finding]:
     yield costs[0][1]
 
 
-def _wandering(job: Job, module: str, rows: pd.DataFrame) -> tuple[float, Finding | None]:
+def _wandering(job: JobFacts, module: str, rows: pd.DataFrame) -> tuple[float, Finding | None]:
     """Returns by how much the slowest rank's calls are longer than the others', of a step, and the finding if any."""
     table = rows.pivot_table(index="module_call", columns="rank", values="self_us").dropna()
     if table.shape[0] < FEWEST_CALLS or table.shape[1] < 3:

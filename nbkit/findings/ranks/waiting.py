@@ -6,7 +6,7 @@ import pandas as pd
 
 from nbkit import units
 from nbkit.findings.finding import PLACE, Finding, rule
-from nbkit.findings.ranks.job import Job
+from nbkit.findings.ranks.facts import JobFacts
 
 LATE = (
     "Look at what that rank does before the call; the findings straggler and wandering_straggler name the module where "
@@ -19,7 +19,7 @@ SITE = ["group", *PLACE]
 
 
 @rule("hint", rank=30)
-def waiting(job: Job) -> Iterator[Finding]:
+def waiting(job: JobFacts) -> Iterator[Finding]:
     """The ranks wait for the last one in collectives: 10 % of a step or more, in the median rank."""
     came = job.arrivals
     if not len(came):
@@ -38,7 +38,7 @@ def waiting(job: Job) -> Iterator[Finding]:
 
 
 @rule("hint", rank=40)
-def skewed_collective(job: Job) -> Iterator[Finding]:
+def skewed_collective(job: JobFacts) -> Iterator[Finding]:
     """The ranks come to a collective of one line at different times, 0.2 ms and 10 % of a step or more in the median,
     and more than their clocks may differ.
     """

@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from nbkit.findings.ranks.job import CALL_TIMES, Job
+from nbkit.findings.ranks.facts import CALL_TIMES, JobFacts
 from nbkit.schema import COLLECTIVES, PARAMETERS
 
 NO_PARAMETERS = PARAMETERS.frame([]).assign(rank=0)
@@ -28,4 +28,4 @@ def job_of(slow=None, ranks=range(4), calls=10, noise=0.1, pauses=0.1, usual=USU
     modules = frame[["rank", "module"]].drop_duplicates().assign(model="M", params=100)
     modules["type"] = modules["module"].str.partition(".")[0]
     of_rank = {"rank": [*ranks], "host": "a", "started_ns": 0, "wall_us": calls * 10_000.0}
-    return Job(pd.DataFrame(of_rank), frame, modules, COLLECTIVES.frame(list(rows)), NO_PARAMETERS)
+    return JobFacts(pd.DataFrame(of_rank), frame, modules, COLLECTIVES.frame(list(rows)), NO_PARAMETERS)

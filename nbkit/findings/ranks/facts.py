@@ -1,4 +1,4 @@
-"""Job holds what the rules of ranks ask of a job: its ranks, their times by module and call, and their collectives."""
+"""JobFacts holds what the rules of ranks ask of a job: its ranks, their times by call, and their collectives."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -35,7 +35,7 @@ GROUP BY rank, module, module_call
 
 
 @dataclass(frozen=True)
-class Job:
+class JobFacts:
     """Holds the tables of a job: one row of `ranks` per rank, with rank, host, started_ns and wall_us.
 
     `times` is CALL_TIMES, `collectives` is COLLECTIVES; `modules` (model, module, type, params) and `parameters`, the
