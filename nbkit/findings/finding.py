@@ -141,7 +141,7 @@ def findings_frame(findings: Iterable[Finding]) -> pd.DataFrame:
 def _plain(value: Any) -> Any:
     """Returns a value as JSON has it: numbers of numpy as Python's, and NaN and Inf, which JSON lacks, as text."""
     if isinstance(value, Mapping):
-        return {name: _plain(item) for name, item in value.items()}
+        return {_plain(name): _plain(item) for name, item in value.items()}
     if isinstance(value, list | tuple):
         return [_plain(item) for item in value]
     value = value.item() if isinstance(value, np.generic) else value

@@ -10,6 +10,5 @@ RULES = rules_in("nbkit.findings.ranks")
 
 def rank_findings(job: JobFacts) -> pd.DataFrame:
     """Returns what the ranks of a job show together: who is slow, who waits for whom, which replicas differ."""
-    return (
-        findings_frame(finding for rule in RULES for finding in rule(job)) if len(job.ranks) > 1 else findings_frame([])
-    )
+    rules = RULES if len(job.ranks) > 1 else []
+    return findings_frame(finding for rule in rules for finding in rule(job))

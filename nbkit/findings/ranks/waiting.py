@@ -31,7 +31,7 @@ def waiting(job: JobFacts) -> Iterator[Finding]:
     last, count, whole = _last(came)
     message = (
         f"the median rank waits {units.duration(waited_us)} of {units.duration(job.step_us)} a step in collectives for "
-        f"ranks that come later; rank {last} comes last to {units.out_of(count, whole)} collectives"
+        f"ranks that come later; {_who(last, count, whole)}"
     )
     evidence = {"rank": last, "waited_us": of_rank.round(1).to_dict()}
     yield waiting.finding(message, LATE, evidence=evidence, effect_us=waited_us, count=whole)
@@ -52,8 +52,8 @@ def skewed_collective(job: JobFacts) -> Iterator[Finding]:
         last, count, whole = _last(rows)
         first = rows.iloc[0]
         message = (
-            f"ranks come to {first['op']} of {first['group']} {units.duration(skew_us)} apart; rank {last} is last in "
-            f"{units.out_of(count, whole)} calls"
+            f"ranks come to {first['op']} of {first['group']} {units.duration(skew_us)} apart; "
+            f"{_who(last, count, whole)}"
         )
         place = {
             name: first[name] if isinstance(first[name], str) else None for name in ("op", "module", "phase", "source")
@@ -69,3 +69,9 @@ def _last(came: pd.DataFrame) -> tuple[int, int, int]:
     """Returns which rank comes last most often, how often, and of how many meetings."""
     last = came.loc[came.groupby("meeting")["arrived_us"].idxmax(), "rank"].value_counts()
     return int(last.index[0]), int(last.iloc[0]), int(last.sum())
+
+
+def _who(last: int, count: int, whole: int) -> str:
+    if 2 * count <= whole:
+        return f"no rank comes last to most of {units.counted(whole, 'collective')}"
+    return f"rank {last} comes last to {units.out_of(count, whole)} collectives"

@@ -2,6 +2,7 @@
 
 import pytest
 
+from nbkit.findings.ranks.rules import rank_findings
 from nbkit.findings.ranks.waiting import skewed_collective, waiting
 from tests.findings.ranks.jobs import job_of
 
@@ -26,6 +27,12 @@ def test_the_rank_that_others_wait_for_is_named_with_the_line():
     (site,) = skewed_collective(job)
     assert (site.evidence["rank"], site.op, site.module, site.source) == (2, "all_reduce", "layers.1", "a.py:3")
     assert "5.00 ms apart" in site.message
+
+
+def test_where_it_is_another_rank_each_time_none_is_blamed():
+    job = job_of(rows=calls(lambda rank, step: 5000.0 * (rank == step % 4)))
+    assert "no rank comes last to most of 10 collectives" in waiting(job)[0].message
+    assert set(rank_findings(job)["rule"]) == {"waiting", "skewed_collective"}
 
 
 def test_ranks_that_come_together_are_no_finding():
