@@ -108,8 +108,8 @@ def functional_waits(ops: pd.DataFrame, calls: Calls) -> Floats:
     waited = np.full(len(calls.row), np.nan)
     waits = np.flatnonzero(ops["op"].str.startswith(WAIT).to_numpy(bool, na_value=False))
     start = ops["start_us"].to_numpy(np.float64)
-    names = ops["op"].to_numpy(object)
-    functional = [at for at, row in enumerate(calls.top.tolist()) if str(names[row]).startswith("_c10d_functional")]
+    names = ops["op"].iloc[calls.top]
+    functional = [at for at, name in enumerate(names) if str(name).startswith("_c10d_functional")]
     moments = [(float(calls.start_us[at]), at, ABSENT) for at in functional]
     moments += [(float(start[row]), ABSENT, row) for row in waits.tolist()]
     under_way: list[int] = []

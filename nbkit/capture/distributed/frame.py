@@ -22,6 +22,7 @@ from nbkit.timeline.names import ACCUMULATION, BACKWARD_CALLS, BACKWARD_NODE
 
 REPLICATED = "DistributedDataParallel"
 COMPLETED = "completed"
+PLACES = ("module", "phase", "source")
 
 
 @dataclass
@@ -118,7 +119,7 @@ def _loose_row(ops: pd.DataFrame, calls: Calls, known: Known, time_us: float, en
     row = _described(entry, known.groups.get(entry.group_name), known.rank)
     row |= {"op": run_collective_name(entry.run), "is_p2p": entry.is_p2p, "start_us": time_us}
     if op_id >= 0:
-        row |= {"op_id": op_id} | {name: _value(ops[name].iloc[op_id]) for name in ("module", "phase", "source")}
+        row |= {"op_id": op_id} | _values(ops, np.array([op_id]), PLACES)[0]
     return row
 
 
@@ -155,20 +156,21 @@ def _add_places(
     Returns which are such buckets.
     """
     replicated = modules.loc[modules["type"].eq(REPLICATED), "module"].dropna().tolist()
-    parent = ops["parent_id"].to_numpy(np.int64, na_value=-1)
-    names, in_node = ops["op"].to_numpy(object), set(accumulating.tolist())
-    buckets = []
-    for at, (row, dispatched, top) in enumerate(zip(rows, calls.row.tolist(), calls.top.tolist(), strict=True)):
-        row |= {name: _value(ops[name].iloc[top]) for name in ("module", "phase", "source")}
-        above = [dispatched]
-        while parent[above[-1]] >= 0:
-            above.append(int(parent[above[-1]]))
-        node = next((str(names[each]) for each in above if str(names[each]).startswith(BACKWARD_NODE)), "")
-        if replicated and (dispatched in in_node or node == ACCUMULATION):
-            row["module"] = max((path for path in replicated if _is_under(row["module"], path)), key=len, default=None)
+    places = _values(ops, calls.top, PLACES)
+    chains = [_upward(ops, row) for row in calls.row.tolist()] if replicated else []
+    met = np.unique(np.concatenate([np.array(chain, dtype=np.int64) for chain in chains])) if chains else calls.row
+    names = dict(zip(met.tolist(), (str(name) for name in ops["op"].iloc[met]), strict=True))
+    in_node, buckets = set(accumulating.tolist()), []
+    for row, place in zip(rows, places, strict=True):
+        row |= place
+    for at, chain in enumerate(chains):
+        node = next((names[each] for each in chain if names[each].startswith(BACKWARD_NODE)), "")
+        if chain[0] in in_node or node == ACCUMULATION:
+            under = [path for path in replicated if _is_under(rows[at]["module"], path)]
+            rows[at]["module"] = max(under, key=len, default=None)
+            passed = [each for each in chain if names[each] in BACKWARD_CALLS]
+            rows[at]["source"] = _value(ops["source"].iloc[passed[-1]]) if passed else None
             buckets.append(at)
-            passed = [each for each in above if names[each] in BACKWARD_CALLS]
-            row["source"] = _value(ops["source"].iloc[passed[-1]]) if passed else None
     return buckets
 
 
@@ -202,21 +204,33 @@ def _is_under(module: str | None, path: str) -> bool:
 
 def _filled(ops: pd.DataFrame, calls: Calls, rows: Sequence[dict[str, Any]]) -> pd.DataFrame:
     """Returns ops with the group of each call, and its bytes, in all its rows."""
-    if not rows:
-        return ops
-    parent = ops["parent_id"].to_numpy(np.int64, na_value=-1)
-    group, size = ops["group"].array.copy(), ops["size_bytes"].array.copy()
-    for row, dispatched, top in zip(rows, calls.row.tolist(), calls.top.tolist(), strict=True):
-        each = dispatched
-        while True:
-            if row["group"] is not None:
-                group[each] = row["group"]
-            if row.get("size_bytes") is not None:
-                size[each] = row["size_bytes"]
-            if each == top:
-                break
-            each = int(parent[each])
-    return ops.assign(group=group, size_bytes=size)
+    filled = {}
+    for name in ("group", "size_bytes"):
+        values: dict[int, Any] = {}
+        for row, dispatched, top in zip(rows, calls.row.tolist(), calls.top.tolist(), strict=True):
+            if row.get(name) is not None:
+                chain = _upward(ops, dispatched)
+                values |= dict.fromkeys(chain[: chain.index(top) + 1], row[name])
+        column = ops[name].array.copy()
+        if values:
+            column[np.fromiter(values, dtype=np.int64)] = pd.array([*values.values()], dtype=column.dtype)
+        filled[name] = column
+    return ops.assign(**filled)
+
+
+def _upward(ops: pd.DataFrame, op_id: int) -> list[int]:
+    """Returns an op and all that it is in, from the inside."""
+    parent = ops["parent_id"].array
+    chain = [op_id]
+    while not pd.isna(above := parent[chain[-1]]):
+        chain.append(int(above))
+    return chain
+
+
+def _values(ops: pd.DataFrame, op_ids: Ints, names: Sequence[str]) -> list[dict[str, Any]]:
+    """Returns these columns of ops, a dictionary for each of the op_ids; null is None."""
+    columns = [[_value(value) for value in ops[name].iloc[op_ids]] for name in names]
+    return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
 
 
 def tensor_bytes(shapes: Sequence[Sequence[int]], dtypes: Sequence[str | None]) -> int | None:

@@ -76,16 +76,13 @@ def collectives_frame(ops: pd.DataFrame, told: Sequence[str | None], around: Map
         duration_us = None if end_us is None else end_us - float(calls.start_us[at])
         rows.append(_row(at_call.get(at, {}), kind, int(calls.top[at]), float(calls.start_us[at]), duration_us))
     rows += [_row(known[row], None, row, float(start[row]), float(total[row])) for row in loose]
-    places = ("module", "phase", "source")
-    for row in sorted(rows, key=lambda row: float(row["start_us"])):
-        row["rank"] = whole(info.get("rank"))
-        row |= _group_of(row, groups) | {name: _value(ops[name].iloc[row["op_id"]]) for name in places}
-    return COLLECTIVES.frame(
-        [
-            {name: value for name, value in row.items() if name != "group_name"}
-            for row in sorted(rows, key=lambda row: float(row["start_us"]))
-        ]
-    )
+    rows.sort(key=lambda row: float(row["start_us"]))
+    op_ids = [row["op_id"] for row in rows]
+    for row in rows:
+        row |= {"rank": whole(info.get("rank")), **_group_of(row, groups)}
+        row.pop("group_name", None)
+    places = {name: ops[name].iloc[op_ids].array for name in ("module", "phase", "source")}
+    return COLLECTIVES.frame(rows).assign(**places)
 
 
 def _by_call(
@@ -164,7 +161,3 @@ def process_meta(around: Mapping[str, Any], start_ns: int) -> dict[str, Any]:
 
 def _text(value: Any) -> str | None:
     return None if value is None else json.dumps(value)
-
-
-def _value(value: Any) -> Any:
-    return None if pd.isna(value) else value

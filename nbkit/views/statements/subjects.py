@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from nbkit.trace.trace import Trace
 from nbkit.views.statements.against import against_statements
 from nbkit.views.statements.alignment import agreement_statements
+from nbkit.views.statements.collectives import collective_statements
 from nbkit.views.statements.cost import cost_statements
 from nbkit.views.statements.differences import difference_chips, difference_statements
 from nbkit.views.statements.memory import memory_statements
@@ -78,6 +79,7 @@ SUBJECTS = (
     Subject(["stability"], stability_statements, look=BITS, judges=True),
     Subject(["tensors"], seen_statements, judges=True),
     Subject(["ops", "step", "recordings"], time_statements, time_chips, TIME),
+    Subject(["collectives"], collective_statements),
     Subject(["costs"], cost_statements),
     Subject(["blocks"], memory_statements),
     Subject(["replaced", "casts"], operator_statements, in_report=True),
