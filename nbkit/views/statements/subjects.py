@@ -6,13 +6,12 @@ from dataclasses import dataclass
 from nbkit.trace.trace import Trace
 from nbkit.views.statements.against import against_statements
 from nbkit.views.statements.alignment import agreement_statements
-from nbkit.views.statements.collectives import collective_statements
 from nbkit.views.statements.cost import cost_statements
 from nbkit.views.statements.differences import difference_chips, difference_statements
 from nbkit.views.statements.memory import memory_statements
 from nbkit.views.statements.operators import bisection_statements, operator_statements, stability_statements
 from nbkit.views.statements.statement import Chip, Statement
-from nbkit.views.statements.time import time_chips, time_statements
+from nbkit.views.statements.time import time_chips, time_statements, waiting_statements
 from nbkit.views.statements.training import training_chips, training_statements
 from nbkit.views.statements.values import checked_statements, seen_statements, value_chips
 
@@ -79,7 +78,7 @@ SUBJECTS = (
     Subject(["stability"], stability_statements, look=BITS, judges=True),
     Subject(["tensors"], seen_statements, judges=True),
     Subject(["ops", "step", "recordings"], time_statements, time_chips, TIME),
-    Subject(["collectives"], collective_statements),
+    Subject(["collectives"], waiting_statements),
     Subject(["costs"], cost_statements),
     Subject(["blocks"], memory_statements),
     Subject(["replaced", "casts"], operator_statements, in_report=True),

@@ -4,8 +4,8 @@ import pytest
 
 from nbkit.schema import COLLECTIVES
 from nbkit.views.brief.brief import brief_of
-from nbkit.views.statements.collectives import collective_statements
 from nbkit.views.statements.statement import Link, words_text
+from nbkit.views.statements.time import waiting_statements
 from tests.support.fakes import make_ops, make_trace
 
 CALL = {"rank": 0, "op": "all_reduce", "is_p2p": False, "group": "default_pg (2 ranks)", "group_ranks": "[0, 1]"}
@@ -21,7 +21,7 @@ def trace_of(*rows):
 
 
 def words_of(*rows):
-    (statement,) = collective_statements(trace_of(*rows))
+    (statement,) = waiting_statements(trace_of(*rows))
     return statement.sentences[0]
 
 
@@ -61,5 +61,5 @@ def test_the_longest_wait_leads_to_its_op():
 
 def test_a_brief_says_it_and_nothing_where_there_is_none():
     assert "1 collective of 1 group moved" in str(brief_of(trace_of({})))
-    assert collective_statements(trace_of()) is None
-    assert collective_statements(trace_of({}, {"rank": 1})) is None
+    assert waiting_statements(trace_of()) is None
+    assert waiting_statements(trace_of({}, {"rank": 1})) is None
