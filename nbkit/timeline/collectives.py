@@ -26,11 +26,29 @@ class Calls:
     start_us: Floats  # of the dispatcher's call
     end_us: Floats
 
-    def around(self, time_us: float) -> int:
-        """Returns the number of the call in which a moment lies, the last begun; -1 if there is none."""
+    def may_run(self, at: int, run: str) -> bool:
+        """Returns whether a backend runs what is named so, "gloo:all_reduce", for the call of this number."""
+        kind, ran = self.kind[at], run_collective_name(run)
+        return ran in (None, kind, STANDS_FOR.get(kind)) or kind == "barrier"
+
+    def around(self, time_us: float, run: str) -> int:
+        """Returns the number of the call in which a moment lies, the last begun that may run this; -1 if none does."""
         last = int(np.searchsorted(self.start_us, time_us, side="right"))
-        inside = np.flatnonzero(self.end_us[:last] >= time_us)
-        return int(inside[-1]) if len(inside) else ABSENT
+        inside = np.flatnonzero(self.end_us[:last] >= time_us).tolist()
+        return next((at for at in reversed(inside) if self.may_run(at, run)), ABSENT)
+
+    def of_runs(self, times_us: Sequence[float], runs: Sequence[str]) -> list[int]:
+        """Returns for each thing that a backend ran, in order of time, the number of the call for it; -1 for none.
+
+        Times tell. Where they do not find a call for each, as two clocks were compared badly, the order does, if there
+        are as many calls of fitting names.
+        """
+        found = [self.around(time_us, run) for time_us, run in zip(times_us, runs, strict=True)]
+        if ABSENT not in found and len(set(found)) == len(found):
+            return found
+        mine = [at for at, kind in enumerate(self.kind) if kind not in P2P]
+        fits = len(mine) == len(runs) and all(map(self.may_run, mine, runs))
+        return mine if fits else found
 
 
 def collective_calls(ops: pd.DataFrame) -> Calls:
@@ -131,8 +149,3 @@ def innermost(ops: pd.DataFrame, time_us: float) -> int:
     while row >= 0 and start[row] + float(ops["total_time_us"].iloc[row]) < time_us:
         row = int(parent[row])
     return row
-
-
-def is_p2p(kind: str | None) -> bool:
-    """Returns whether it is a send or a receive."""
-    return kind in P2P

@@ -42,8 +42,8 @@ def collectives_frame(ops: pd.DataFrame, modules: pd.DataFrame, known: Known) ->
     calls = collective_calls(ops)
     entries: list[Entry | None] = [None] * len(calls.row)
     loose = []
-    for time_us, entry in known.entries:
-        at = calls.around(time_us)
+    numbers = calls.of_runs([time for time, _ in known.entries], [entry.run for _, entry in known.entries])
+    for (time_us, entry), at in zip(known.entries, numbers, strict=True):
         if at >= 0 and entries[at] is None:
             entries[at] = entry
         else:
@@ -183,7 +183,7 @@ def _add_bucket_waits(rows: list[dict[str, Any]], ops: pd.DataFrame, calls: Call
     is_node = ops["op"].str.startswith(BACKWARD_NODE).to_numpy(bool)
     come_us = 0.0
     for at in buckets:
-        if "duration_us" not in rows[at]:
+        if "duration_us" not in rows[at] or "wait_us" in rows[at]:
             continue
         began_us, end_us = calls.start_us[at], calls.start_us[at] + rows[at]["duration_us"]
         nodes = np.flatnonzero(is_node & (start < end_us) & (thread == thread[calls.row[at]]))

@@ -182,7 +182,7 @@ def _waited(calls: pd.DataFrame, wall_us: float | None) -> Words:
     least = "at least " if waits.isna().any() else ""
     of = f" of {units.duration(wall_us)}" if wall_us else ""
     told = f"; the step waited {least}{units.duration(float(waits.sum()))}{of} for them"
-    longest = calls.loc[waits.idxmax()]
+    longest = calls.iloc[int(waits.fillna(-1.0).argmax())]
     if pd.isna(longest["op_id"]) or waits.notna().sum() < 2:
         return (told,)
     where = "" if pd.isna(longest["module"]) else f" in {shown(str(longest['module'])) or ROOT}"
