@@ -17,9 +17,11 @@ WHOLE = ("broadcast", "reduce", "send", "recv")
 P2P = ("send", "recv")
 KINDS = (*RING, *WHOLE, "barrier")
 # Words of the names of c10d (allreduce_, _allgather_base_, alltoall_base_) as the others write them.
-_SPELLED = {"allreduce": "all_reduce", "allgather": "all_gather", "alltoall": "all_to_all", "monitored_": ""}
+_SPELLED = {"allreduce": "all_reduce", "allgather": "all_gather", "alltoall": "all_to_all"}
+# What another name begins with: isend, monitored_barrier.
+_PREFIX = re.compile(r"i(?=send|recv)|monitored_")
 _DISPATCHED = re.compile(r"(?:c10d|_c10d_functional(?:_autograd)?)\.(\w+)(?:\.\w+)?")
-_CALLED = re.compile(r"torch\.distributed\.i?(\w+)")
+_CALLED = re.compile(r"torch\.distributed\.(\w+)")
 _NAMED = re.compile(r"(\w+)")
 # What a backend runs, often in a thread of its own: "gloo:all_reduce", "nccl:_all_gather_base", "nccl:send 0->1".
 _RUN = re.compile(r"(?:gloo|nccl|mpi|ucc|xccl|hccl):(\w+)(?: .*)?")
@@ -59,7 +61,7 @@ def named_collective(name: str) -> str | None:
 @cache
 def _kind(pattern: re.Pattern[str], op: str) -> str | None:
     match = pattern.fullmatch(op)
-    name = collective_of(match[1]) if match else ""
+    name = _PREFIX.sub("", collective_of(match[1]), 1) if match else ""
     return max((kind for kind in KINDS if name.startswith(kind)), key=len, default=None)
 
 

@@ -13,6 +13,7 @@ from nbkit.ops.scalar_types import dtype_named, item_bytes
         (dispatched_collective, "c10d._allgather_base_.default", "all_gather"),
         (dispatched_collective, "c10d.reduce_scatter_tensor_coalesced_", "reduce_scatter"),
         (dispatched_collective, "c10d.recv_any_source_.default", "recv"),
+        (dispatched_collective, "_c10d_functional.irecv.default", "recv"),
         (dispatched_collective, "c10d.monitored_barrier_.default", "barrier"),
         (dispatched_collective, "_c10d_functional.all_to_all_single.default", "all_to_all"),
         (dispatched_collective, "_c10d_functional.wait_tensor.default", None),

@@ -18,6 +18,7 @@ from nbkit.views.summary.counting import recorded_too
 from nbkit.views.summary.names import ROOT, shown
 
 TIMING = "optime"
+RECORDINGS = ("optrace", TIMING)
 # A phase of less is not named.
 LEAST_SHARE = 0.005
 # A step that takes less of this without a recording is slowed by it, as one of many short ops is.
@@ -150,8 +151,8 @@ def _memory(step: dict[str, Any]) -> Iterator[Words]:
 
 
 def waiting_statements(trace: Trace) -> list[Statement] | None:
-    """Says what the process of a recorded step asked of the others; null for what has not recorded one such process."""
-    if "ops" not in trace.frames:
+    """Says what the process of a recorded or timed step asked of the others; null for others, and without a call."""
+    if trace.meta.get("verb") not in RECORDINGS:
         return None
     calls = COLLECTIVES.check(trace.frames["collectives"])
     if not len(calls) or calls["rank"].nunique() > 1:

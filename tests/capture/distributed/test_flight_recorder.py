@@ -31,7 +31,8 @@ print(json.dumps(told))
 
 
 def told_of(held):
-    done = subprocess.run([*PYTHON, "-c", HELD, held], capture_output=True, text=True, check=True, timeout=100)
+    done = subprocess.run([*PYTHON, "-c", HELD, held], capture_output=True, text=True, timeout=100)
+    assert done.returncode == 0, done.stderr
     return json.loads(done.stdout.splitlines()[-1])
 
 

@@ -63,3 +63,6 @@ def test_a_brief_says_it_and_nothing_where_there_is_none():
     assert "1 collective of 1 group moved" in str(brief_of(trace_of({})))
     assert waiting_statements(trace_of()) is None
     assert waiting_statements(trace_of({}, {"rank": 1})) is None
+    audited = trace_of({})
+    audited.meta["verb"] = "opaudit"
+    assert waiting_statements(audited) is None
