@@ -163,9 +163,8 @@ def waiting_statements(trace: Trace) -> list[Statement] | None:
 def _asked(calls: pd.DataFrame) -> str:
     """Writes how many calls there are in how many groups, and the bytes that they take from this process."""
     sent = int(calls["is_p2p"].sum())
-    counts = [(len(calls) - sent, "collective"), (sent, "send or receive")]
+    counts = [(len(calls) - sent, "collective"), (sent, "point-to-point transfer")]
     named = " and ".join(units.counted(count, noun) for count, noun in counts if count)
-    named = named.replace("send or receives", "sends and receives")
     groups = len(calls[["group", "group_ranks"]].dropna(how="all").drop_duplicates())
     size = calls["size_bytes"]
     # A barrier moves nothing.

@@ -27,6 +27,7 @@ for verb in (nbkit.optrace, nbkit.optime):
     numbers = [int(number) or None for number in calls["seq"].fillna(0)]
     told.append([numbers, calls["size_bytes"].tolist(), calls["group"].tolist(), trace.meta["notes"]])
 print(json.dumps(told))
+dist.destroy_process_group()
 """
 
 

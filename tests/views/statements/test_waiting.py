@@ -41,8 +41,8 @@ def words_of(*rows):
         ([UNKNOWN], "1 collective of 1 group ran; how long the step waited for them is not known."),
         (
             [{"op": "send", "is_p2p": True}, {"op": "recv", "is_p2p": True, "module": ""}, {"wait_us": 1.0}],
-            "1 collective and 2 sends and receives of 1 group moved 3.00 KiB; the step waited 4.00 ms of 220 ms for "
-            "them, 2.00 ms of it for send.",
+            "1 collective and 2 point-to-point transfers of 1 group moved 3.00 KiB; the step waited 4.00 ms of 220 ms "
+            "for them, 2.00 ms of it for send.",
         ),
         (
             [{"group": None, "group_ranks": None}],
