@@ -8,12 +8,15 @@ from typing import Any
 import pandas as pd
 
 from nbkit import units
+from nbkit.analysis.query.matches import Query
+from nbkit.analysis.query.sql import kinds_of, select
 from nbkit.errors import OptionError
 from nbkit.mcp.folder import Folder
-from nbkit.mcp.query import column_meanings, fitting_rows
+from nbkit.mcp.query import checked_query, column_meanings, fitting_rows
 from nbkit.schema import DIFFS, FINDINGS, TENSORS
 from nbkit.trace.captured_calls import captured_call
-from nbkit.trace.checks import checked_op_id, frame_of
+from nbkit.trace.checks import checked_op_id, checked_trace, frame_of
+from nbkit.trace.job.job import Job
 from nbkit.trace.trace import Trace
 from nbkit.verbs.diff import difference_of, difference_text
 from nbkit.views.brief.entry import ranked
@@ -41,6 +44,8 @@ def load_answer(folder: Folder, path: str) -> str:
     """Says what a trace is: how it was made, its frames, its brief."""
     trace = folder.trace(path)
     frames = {name: {"rows": len(frame), "columns": [*map(str, frame)]} for name, frame in trace.frames.items()}
+    if isinstance(trace, Job):
+        frames |= {name: {"rows": count, "columns": [*kinds_of(name)]} for name, count in trace.counts.items()}
     made = {name: trace.meta[name] for name in MADE if trace.meta.get(name) not in (None, [], {})}
     captured = sorted(trace.captured)[:MOST_BESIDE]
     known = {"path": path, "title": facts(trace).title, "made": made, "frames": frames, "captured_op_ids": captured}
@@ -66,7 +71,10 @@ def findings_answer(folder: Folder, path: str, severity: str | None, rule: str |
 
 def query_answer(folder: Folder, path: str, frame: str, **asked: Any) -> str:
     """Returns rows of a frame as lists, in the order of `columns`; without rows asked for, what the columns mean."""
-    table = frame_of(folder.trace(path), frame)
+    trace = folder.trace(path)
+    if isinstance(trace, Job) and frame != "ranks":
+        return _job_query_answer(trace, frame, **asked)
+    table = frame_of(trace, frame)
     found = fitting_rows(table, asked["where"], asked["sort"])
     names = asked["columns"] or [*map(str, table)]
     if unknown := [name for name in names if name not in table]:
@@ -81,9 +89,24 @@ def query_answer(folder: Folder, path: str, frame: str, **asked: Any) -> str:
     return _fitting({**known, "columns": names}, [[*row.values()] for row in _records(rows, is_whole=True)])
 
 
+def _job_query_answer(job: Job, frame: str, **asked: Any) -> str:
+    """Returns rows of a frame of all ranks, which the files are asked for."""
+    kinds = kinds_of(frame) if frame in job.files else {}
+    query = checked_query(asked["where"], asked["sort"], kinds) if kinds else Query()
+    names = asked["columns"] or [*kinds]
+    text, values = select(job, frame, query.predicates, query.sort, names)
+    matched = job.sql(f"SELECT count(*) AS matched FROM ({select(job, frame, query.predicates, [])[0]})", values)
+    known = {"frame": frame, "matched": int(matched["matched"].iloc[0]), "offset": asked["offset"]}
+    if not asked["limit"]:
+        meanings = column_meanings(frame, pd.DataFrame(columns=names))
+        return _json({**known, "columns": {**meanings, "rank": "the rank whose row it is"}})
+    rows = job.sql(f"{text} LIMIT {asked['limit']} OFFSET {asked['offset']}", values)
+    return _fitting({**known, "columns": names}, [[*row.values()] for row in _records(rows, is_whole=True)])
+
+
 def op_answer(folder: Folder, path: str, op_id: int) -> str:
     """Returns one op: its row, tensors, line, findings, differences and the ops that it called."""
-    trace = folder.trace(path)
+    trace = checked_trace(folder.trace(path))
     checked_op_id(trace, op_id)
     row = _records(trace.ops.iloc[[op_id]])[0]
     row["arguments"] = _parsed(row.get("arguments"))

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from nbkit import units
 from nbkit.errors import OptionError, TraceError
+from nbkit.trace.job.ranks import rank_folders
 from nbkit.trace.storage import META
 from nbkit.trace.trace import Trace
 from nbkit.verbs.load import load
@@ -33,12 +34,14 @@ class Folder:
         # Of a path that is too long, too.
         if not os.path.exists(place):
             raise TraceError(f"There is no {shown(path)} below the root; {self._known()}")
-        if place.is_dir() and not (place / META).is_file():
+        ranks = rank_folders(place)
+        if place.is_dir() and not (place / META).is_file() and not ranks:
             raise TraceError(f"{path} is a folder and no trace; {self._known()}")
-        stamp = _stamp(place)
+        stamp = max(map(_stamp, ranks.values())) if ranks else _stamp(place)
         if place not in self._open or self._open[place][0] != stamp:
             self._open.pop(place, None)
-            self._check_links(place, path)
+            for one in (place, *ranks.values()):
+                self._check_links(one, path)
             trace = load(place)
             if len(self._open) >= MOST_OPEN:
                 del self._open[next(iter(self._open))]
@@ -72,7 +75,7 @@ class Folder:
         """Yields the folders that Trace.save() wrote; links are not followed."""
         for count, (folder, folders, files) in enumerate(os.walk(self.root)):
             here = Path(folder).relative_to(self.root)
-            if META in files:
+            if META in files or rank_folders(Path(folder)):
                 yield str(here)
             folders[:] = sorted(name for name in folders if not name.startswith("."))
             if META in files or len(here.parts) >= DEEPEST:
@@ -83,5 +86,5 @@ class Folder:
 
 def _stamp(place: Path) -> Stamp:
     """Returns what changes when a trace is written anew."""
-    known = (place / META if place.is_dir() else place).stat()
+    known = (place / META if (place / META).is_file() else place).stat()
     return known.st_mtime_ns, known.st_ino

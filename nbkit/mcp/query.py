@@ -19,15 +19,20 @@ PARTS = ("column", "op", "value", "not", "ignore_case")
 
 def fitting_rows(frame: pd.DataFrame, where: Sequence[Any], sort: Sequence[Any]) -> pd.DataFrame:
     """Returns the rows that fit all predicates, in order. Raises OptionError on what the filters do not know."""
-    _check(where)
     columns = encode_frame(frame)
+    query = checked_query(where, sort, {str(name): name in columns.texts for name in frame})
+    return frame.iloc[matches(columns, query).ids]
+
+
+def checked_query(where: Sequence[Any], sort: Sequence[Any], columns: Mapping[str, bool]) -> Query:
+    """Returns the query; `columns` says whether each holds texts. Raises OptionError on what filters do not know."""
+    _check(where)
     for predicate in _single(where):
         name = predicate["column"]
-        if name not in frame:
-            raise OptionError(f"There is no column {name!r}; {nearest(name, map(str, frame))}")
-        _check_value(predicate, is_text=name in columns.texts)
-    found = matches(columns, Query(where, [_sort(part, frame) for part in sort]))
-    return frame.iloc[found.ids]
+        if name not in columns:
+            raise OptionError(f"There is no column {name!r}; {nearest(name, columns)}")
+        _check_value(predicate, is_text=columns[name])
+    return Query(where, [_sort(part, columns) for part in sort])
 
 
 def column_meanings(name: str, frame: pd.DataFrame) -> dict[str, str]:
@@ -36,11 +41,11 @@ def column_meanings(name: str, frame: pd.DataFrame) -> dict[str, str]:
     return {str(column): known.get(str(column), "") for column in frame}
 
 
-def _sort(part: Any, frame: pd.DataFrame) -> dict[str, Any]:
+def _sort(part: Any, columns: Mapping[str, bool]) -> dict[str, Any]:
     if not isinstance(part.get("column"), str) or not set(part) <= {"column", "descending"}:
         raise OptionError('Each item of sort is expected as {"column": NAME, "descending": true or false}.')
-    if part["column"] not in frame:
-        raise OptionError(f"There is no column {part['column']!r}; {nearest(part['column'], map(str, frame))}")
+    if part["column"] not in columns:
+        raise OptionError(f"There is no column {part['column']!r}; {nearest(part['column'], columns)}")
     return {"column": part["column"], "descending": part.get("descending") is True}
 
 

@@ -58,7 +58,8 @@ def _limit(default: int, least: int = 1) -> dict[str, Any]:
 LOAD = Tool(
     "load",
     f"""\
-Opens a trace: a folder that Trace.save() of nbkit wrote, {KINDS}.
+Opens a trace: a folder that Trace.save() of nbkit wrote, one of the ranks of a job (rank=0, rank=1, ... in it), whose
+frames have the column rank and stay in their files, {KINDS}.
 Returns JSON: how it was made, its frames with their columns and numbers of rows, the op_ids for which script works, and
 the brief. For a path that is a plain folder it names the traces there are.""",
     {"path": PATH},
@@ -125,9 +126,10 @@ outputs of ops), modules, parameters, diffs, memory. limit 0 gives the meaning a
 OP = Tool(
     "op",
     """\
-Returns all about one op as JSON: its row (op, module, phase, step, times in microseconds, arguments that are no
-tensors), the text of its source line, its input and output tensors (shape, stride, dtype, device, statistics if they
-were recorded), the ops it called, findings and differences at it, and whether script works for it.""",
+Returns all about one op as JSON (of a job give the path of one rank, such as job/rank=3): its row (op, module, phase,
+step, times in microseconds, arguments that are no tensors), the text of its source line, its input and output tensors
+(shape, stride, dtype, device, statistics if they were recorded), the ops it called, findings and differences at it, and
+whether script works for it.""",
     {"path": PATH, "op_id": OP_ID},
     ("path", "op_id"),
     answers.op_answer,

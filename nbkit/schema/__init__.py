@@ -1,7 +1,7 @@
 """Defines the frames: every table's columns, their dtypes and their meaning, in one place."""
 
 from nbkit.compat.text_dtype import TEXT
-from nbkit.schema.collectives import COLLECTIVES
+from nbkit.schema.collectives import COLLECTIVES, RANKS
 from nbkit.schema.comparisons import ALIGNMENT, DIFFS, EXPORTS, RESULTS
 from nbkit.schema.cost import COSTS, MODULE_COSTS, NODE_COSTS, SAVED, STORAGES
 from nbkit.schema.findings import FINDINGS
@@ -28,7 +28,7 @@ SCHEMA_VERSION = 9  # of the only layout that is read: another set of columns, o
 RECORDING = (
     OPS, TENSORS, MODULES, LINES, MEMORY, STACKS, BLOCKS, TIMINGS, SAMPLES, DIFFS, FINDINGS, PARAMETERS, STEPS,
     ALIGNMENT, RESULTS, REPLACED, CASTS, CAPTURES, REPLAYED, RUNS, TRIALS, STABILITY,
-    COSTS, SAVED, STORAGES, MODULE_COSTS, COLLECTIVES,
+    COSTS, SAVED, STORAGES, MODULE_COSTS, COLLECTIVES, RANKS,
 )  # fmt: skip
 RUN = (MODULE_TENSORS, PASSES, MEMORY_PLAN, SETTINGS)  # what a log says of its run
 GRAPHS = (NODES, EDGES, GRAPH_TENSORS, PARTS, METRICS, CORRESPONDENCE, OVERLAY, *RUN)
@@ -64,6 +64,7 @@ __all__ = [
     "PARAMETERS",
     "PARTS",
     "PASSES",
+    "RANKS",
     "RECORDING",
     "REPLACED",
     "REPLAYED",

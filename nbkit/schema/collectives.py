@@ -1,4 +1,4 @@
-"""Defines the table of collectives: what each process of a distributed step asked of the others, one row a call."""
+"""Defines the tables of a distributed job: its ranks, and what each asked of the others, one row a call."""
 
 from nbkit.schema.table import table
 
@@ -43,4 +43,18 @@ COLLECTIVES = table(
     ),
     ("phase", "str", "as in ops"),
     ("source", "str", "as in ops: the line that made the call"),
+)
+RANKS = table(
+    "ranks",
+    "rank of a job: a process that recorded it, or should have",
+    ("rank", "int64", "its global rank"),
+    ("state", "str", "read; missing; damaged: a part of it cannot be read; version: saved by another nbkit"),
+    ("verb", "str", "the verb that recorded it; null if unknown, as all that follows"),
+    ("host", "str", "name of its machine"),
+    ("world_size", "Int64", "how many ranks it says that the job has"),
+    ("complete", "bool", "whether the recorded code ran to its end; False where that cannot be read"),
+    ("error", "str", "what ended the recorded code, or why the rank cannot be read"),
+    ("rows", "Int64", "rows of its frame ops"),
+    ("wall_us", "float64", "microseconds from the begin of the recording to its end"),
+    ("started_ns", "Int64", "unix time in nanoseconds at which start_us is 0"),
 )

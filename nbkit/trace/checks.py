@@ -5,6 +5,7 @@ from numbers import Integral, Real
 import pandas as pd
 
 from nbkit.errors import OptionError, nearest
+from nbkit.trace.job.job import Job
 from nbkit.trace.trace import Trace
 
 
@@ -36,8 +37,16 @@ def frame_of(trace: Trace, name: str) -> pd.DataFrame:
     return trace.frames[name]
 
 
-def checked_trace(value: object, name: str = "trace") -> Trace:
-    """Returns `value`, if it is a trace; else raises OptionError. `name` is what the caller calls it."""
+def checked_trace(value: object, name: str = "trace", *, of_ranks: bool = False) -> Trace:
+    """Returns `value`, if it is a trace; else raises OptionError. `name` is what the caller calls it.
+
+    One of several ranks, whose frames are not in memory, is such a trace only for what takes them `of_ranks`.
+    """
+    if isinstance(value, Job) and not of_ranks:
+        raise OptionError(
+            f"{name} is a job of {len(value.known)} ranks, and this looks at one process; give such as "
+            f"trace.rank({value.slowest}), or ask all of them by trace.sql()."
+        )
     if not isinstance(value, Trace):
         raise OptionError(
             f"{name} is expected to be a trace, and this is a {type(value).__name__}; give what a verb such as "

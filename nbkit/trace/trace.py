@@ -65,6 +65,10 @@ class Trace:
         self.frames.update(frames)
         self.meta.update(meta)
 
+    def copy_with(self, frames: Mapping[str, pd.DataFrame], meta: Mapping[str, Any]) -> "Trace":
+        """Returns a trace of its kind with other frames and meta."""
+        return Trace(frames, meta, self.captured)
+
     def __getattr__(self, name: str) -> pd.DataFrame:
         frames: dict[str, pd.DataFrame] = self.__dict__.get("frames", {})
         if name in frames:

@@ -9,6 +9,7 @@ from nbkit.analysis.time.compare_times import compare_times
 from nbkit.analysis.values.compare_values import compare_values
 from nbkit.divergence.runs import has_values
 from nbkit.errors import OptionError
+from nbkit.trace.checks import checked_trace
 from nbkit.trace.trace import Trace
 from nbkit.verbs.load import load
 from nbkit.verbs.options.generated import Option, OptionHolder, add_options
@@ -58,7 +59,7 @@ def difference_of(left: Trace, right: Trace, count: int, **of_times: Any) -> Dif
 
     Raises OptionError if only one of them is a timing.
     """
-    kinds = {_is_timed(trace) for trace in (left, right)}
+    kinds = {_is_timed(checked_trace(trace, name)) for name, trace in (("left", left), ("right", right))}
     if len(kinds) > 1:
         raise OptionError("Only one of the traces is a timing by optime; give two of one kind.")
     return _times(left, right, count, **of_times) if True in kinds else _records(left, right, count)

@@ -1,9 +1,11 @@
 """load opens any file nbkit can read and recognizes its kind. As a subcommand, it shows it or rows of its frames."""
 
+import hashlib
 import shutil
 import sys
 from argparse import Namespace
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
@@ -12,15 +14,20 @@ from typing import Any
 import pandas as pd
 
 from nbkit import units
+from nbkit.analysis.query.sql import kinds_of, select
 from nbkit.analysis.structure.recognise import recognise
 from nbkit.analysis.time.op_times import op_times
+from nbkit.capture.cache_folder import cache_folder
 from nbkit.errors import OptionError, TraceError, nearest
+from nbkit.readers.chrome.rank_files import chrome_traces, convert_ranks, ranks_of_files
 from nbkit.readers.registry import KINDS, read
 from nbkit.schema import TEXT
 from nbkit.trace.atomic_write import writing
 from nbkit.trace.calls.layout import HEAD
 from nbkit.trace.captures import read_captures
 from nbkit.trace.checks import frame_of
+from nbkit.trace.job.job import Job
+from nbkit.trace.job.ranks import rank_folders
 from nbkit.trace.storage import META
 from nbkit.trace.trace import Trace
 from nbkit.verbs.options.generated import OptionHolder
@@ -43,7 +50,9 @@ def load(path: str | PathLike[str]) -> Trace:
     """Reads a folder that `Trace.save()` wrote, a Chrome trace of torch.profiler or nbkit, a memory snapshot of
     torch.cuda, or the graphs of a OneFlow nn.Graph log, a Paddle program or an ONNX model, as `nbkit.opgraph()` gives
     them. Of a folder that `nbkit.opcapture` wrote it lists the calls (`captures`); their tensors are
-    `nbkit.call_of(folder, record)`.
+    `nbkit.call_of(folder, record)`. A folder of the ranks of a job (`rank=0`, `rank=1`, ..., as several processes save
+    them, or a Chrome trace for each) is one lazy trace over DuckDB: `ranks` is its frame, `sql("SELECT ...")` asks the
+    others, `rank(3)` is the trace of one rank.
 
     The content decides what it is; texts and snapshots may be gzipped. No code of a file runs. Raises TraceError if it
     is absent, damaged, newer or of another kind.
@@ -55,7 +64,11 @@ def load(path: str | PathLike[str]) -> Trace:
         return _read(path)
     if (path / HEAD).is_file() and not (path / META).is_file():
         return read_captures(path)
-    if path.is_dir() and not (path / META).is_file() and (files := _chrome_traces(path)):
+    if rank_folders(path):
+        return Job(path)
+    if path.is_dir() and not (path / META).is_file() and (files := chrome_traces(path)):
+        if len(ranks := ranks_of_files(files)) > 1:
+            return _job_of_files(path, ranks)
         raise TraceError(f"{path} is a folder of {len(files)} Chrome traces; give one of them, such as {files[0]}.")
     if not path.exists():
         folder = "" if path.is_absolute() else f" in {Path.cwd()}"
@@ -75,8 +88,17 @@ def _is_file(path: Path) -> bool:
         raise TraceError(f"Cannot read {path}: {(error.strerror or str(error)).lower()}; give another path.") from error
 
 
-def _chrome_traces(folder: Path) -> list[Path]:
-    return sorted(file for pattern in ("*.json", "*.json.gz") for file in folder.glob(pattern))
+def _job_of_files(folder: Path, files: Mapping[int, Path]) -> Job:
+    """Returns the job of Chrome traces, which are converted once, into the user's cache folder."""
+    name = hashlib.sha256(str(folder.resolve()).encode()).hexdigest()[:16]
+    converted = cache_folder() / "ranks" / name
+    failed = convert_ranks(files, converted)
+    job = Job(converted)
+    note = f"Read from Chrome traces, which are converted once, to {converted}."
+    lost = [f"{file.name} could not be read: {why}" for file, why in failed.items()]
+    return job.copy_with(
+        job.frames, {**job.meta, "name": folder.resolve().name, "notes": [note, *lost, *job.meta["notes"]]}
+    )
 
 
 CELL_WIDTH = 60
@@ -119,7 +141,7 @@ def _add_options(holder: OptionHolder) -> None:
     holder.add_argument("--csv", type=_csv_path, metavar="FILE", help="write the rows to FILE; - is stdout")
     holder.add_argument("--save", type=absolute_path, metavar="FOLDER", help="save the trace there")
     holder.add_argument("--fail-on-findings", action="store_true", help=FAILS)
-    holder.add_argument("path", metavar="PATH", help="folder of a trace, or a Chrome trace")
+    holder.add_argument("path", metavar="PATH", help="folder of a trace or of the ranks of a job, or a Chrome trace")
 
 
 def _csv_path(text: str) -> Path | str:
@@ -147,6 +169,8 @@ def _run(options: Namespace, progress: Callable[[str], None]) -> Outcome:
 
 def _rows_text(trace: Trace, options: Namespace) -> str | None:
     """Returns the rows that the options ask for; null where they went to a file."""
+    if isinstance(trace, Job) and options.frame != "ranks":
+        return _job_rows_text(trace, options)
     frame = op_times(trace) if options.frame == OP_TIMES else frame_of(trace, options.frame)
     rows = _rows_of(frame, options.sort, options.columns)
     if options.csv is None:
@@ -159,6 +183,25 @@ def _rows_text(trace: Trace, options: Namespace) -> str | None:
         return text.rstrip("\n")
     with writing(options.csv, "the rows") as file:
         file.write(text)
+    return None
+
+
+def _job_rows_text(job: Job, options: Namespace) -> str | None:
+    """Returns the same of all ranks of a job; what goes to a file, or as CSV to stdout, goes there in parts."""
+    if options.frame == OP_TIMES:
+        raise OptionError(f"op_times are of one process; give one rank, such as {job.folder}/rank={job.slowest}.")
+    kinds = kinds_of(options.frame) if options.frame in job.files else {}
+    sort = [{"column": options.sort, "descending": not kinds.get(options.sort)}] if options.sort else []
+    query, values = select(job, options.frame, [], sort, options.columns or ())
+    if options.csv is None:
+        head, count = options.head or 20, job.counts[options.frame]
+        more = f"\n{units.counted(count - head, 'more row')}; --head N shows N" if count > head else ""
+        width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+        return _frame_text(job.sql(f"{query} LIMIT {head}", values), width) + more
+    limit = "" if options.head is None else f" LIMIT {options.head}"
+    with nullcontext(sys.stdout) if options.csv == "-" else writing(options.csv, "the rows") as file:
+        for number, rows in enumerate(job.database.batches(f"{query}{limit}", values)):
+            rows.to_csv(file, index=False, lineterminator="\n", header=number == 0)
     return None
 
 
@@ -181,6 +224,8 @@ framework or an ONNX model, and show it.
         writes forward and backward time, inputs and outputs of each op
     {PROGRAM} load trace.json.gz --save trace
         turns a Chrome trace into a folder of Parquet files
+    {PROGRAM} load job
+        shows the ranks of a job: job/rank=0, job/rank=1, ... or a Chrome trace of each; --frame asks all of them
     {PROGRAM} load snapshot.pickle
         shows what held the peak of a memory snapshot, line by line
 

@@ -9,6 +9,7 @@ from urllib.parse import quote
 
 from nbkit import units
 from nbkit.errors import OptionError
+from nbkit.trace.job.ranks import rank_folders
 from nbkit.trace.storage import traces_in
 from nbkit.trace.trace import Trace
 from nbkit.verbs.load import load
@@ -45,7 +46,9 @@ def _write(
 
 
 def _traces_of(path: str) -> list[Trace]:
-    """Returns the trace at a path, or those of a folder that audit wrote."""
+    """Returns the trace at a path, also of the ranks of a job, or those of a folder that audit wrote."""
+    if rank_folders(Path(path)):
+        return [load(path)]
     return [load(one) for one in traces_in(Path(path)) or [Path(path)]]
 
 
@@ -79,7 +82,7 @@ name of a trace: what -o NAME stored, or _optrace, _optime, _opdiff, _opcheck fo
 
 
 def _add_command_options(holder: OptionHolder) -> None:
-    _add_options(holder, "folder of a trace or of what audit wrote, or a Chrome trace")
+    _add_options(holder, "folder of a trace, of the ranks of a job or of what audit wrote, or a Chrome trace")
     holder.add_argument("--fail-on-findings", action="store_true", help=FAILS)
 
 

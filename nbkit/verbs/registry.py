@@ -1,6 +1,7 @@
 """VERBS lists the verbs; importing it tells the views what each one's traces show."""
 
 from nbkit.findings.finding import wrong
+from nbkit.trace.job.job import VERB as RANKS
 from nbkit.trace.trace import Trace
 from nbkit.verbs.alignment.front import OPALIGN
 from nbkit.verbs.diff import DIFF
@@ -22,6 +23,7 @@ from nbkit.verbs.opreport import OPREPORT
 from nbkit.verbs.optime import OPTIME
 from nbkit.verbs.optrace import OPTRACE
 from nbkit.verbs.verb import Recorder, Verb
+from nbkit.views.ranks_view import RANKS_VIEW
 from nbkit.views.static_html.view import VIEWS
 
 # A new verb joins by its own file and one entry here; subcommands and options are listed in this order.
@@ -34,6 +36,7 @@ VERBS: dict[str, Verb] = {
     )
 }
 RECORDERS: dict[str, Recorder] = {verb.name: verb.recorder for verb in VERBS.values() if verb.recorder is not None}
+VIEWS[RANKS] = RANKS_VIEW  # of a job, whose ranks any verb may have recorded
 VIEWS.update({verb.name: verb.view for verb in VERBS.values() if verb.view is not None})
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+from nbkit.trace.job.job import Job
 from nbkit.trace.trace import Trace
 from nbkit.views.alignment.graphs import graph_trace, has_graphs
 from nbkit.views.alignment.verdicts import first_op_row, first_row, rows_of
@@ -79,6 +80,12 @@ def sections_and_ops(
     """Puts the brief, a picture and these sections, ten rows each, above the op table."""
     html = picture(trace) + to_html(sections(trace, ROWS))
     return CompositeWidget(trace, _brief(trace, html), _opened(OpTableModel(trace)))
+
+
+def ranks_and_ops(trace: Trace, sections: Callable[[Trace, int], list[Section]]) -> CompositeWidget:
+    """Puts the brief and the tables of a job above the op table of all its ranks, where there are ops."""
+    tables = [OpTableModel(trace)] if isinstance(trace, Job) and trace.counts.get("ops") else []
+    return CompositeWidget(trace, _brief(trace, to_html(sections(trace, ROWS))), *tables)
 
 
 def ops_alone(trace: Trace) -> OpTable | CompositeWidget:

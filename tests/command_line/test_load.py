@@ -7,6 +7,7 @@ import pytest
 import nbkit as package
 from nbkit.findings.finding import Finding, findings_frame
 from tests.support.fakes import small_trace
+from tests.support.jobs import save_job
 from tests.support.snapshots import grown
 
 
@@ -98,3 +99,40 @@ def test_forward_and_backward_times_are_rows_too(nbkit, folder, capsys):
     expected = package.op_times(package.load(folder / "t")).sort_values("backward_us", ascending=False, kind="stable")
     assert capsys.readouterr().out == expected.to_csv(index=False, lineterminator="\n")
     assert len(expected) > 1
+
+
+def test_a_job_is_summed_up_and_its_rows_have_their_rank(nbkit, folder, capsys):
+    save_job(folder / "job", 3)
+    assert nbkit("load", "job") == 0
+    assert capsys.readouterr().out.startswith("3 of 4 ranks: wall time 1.10 ms at the median")
+    words = ("load", "job", "--frame", "ops", "--columns", "rank,op_id,self_time_us")
+    assert nbkit(*words, "--sort", "self_time_us", "--head", "2") == 0
+    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert lines[:3] == [["rank", "op_id", "self_time_us"], ["2", "6", "262"], ["2", "1", "240"]]
+    assert " ".join(lines[3]) == "22 more rows; --head N shows N"
+    assert nbkit(*words, "--csv", "rows.csv") == 0
+    written = (folder / "rows.csv").read_text().splitlines()
+    assert len(written) == 25 and written[0] == "rank,op_id,self_time_us" and written[1].startswith("0,0,10.0")
+    assert nbkit(*words, "--csv", "-", "--head", "1") == 0
+    assert capsys.readouterr().out == "rank,op_id,self_time_us\n0,0,10.0\n"
+    assert nbkit("load", "job", "--frame", "ranks", "--columns", "rank,state") == 0
+    assert "missing" in capsys.readouterr().out
+
+
+def test_what_a_job_does_not_have_is_refused(nbkit, folder, capsys):
+    save_job(folder / "job", 2)
+    for words, text in (
+        (("--frame", "opz"), "This job has no frame 'opz'; did you mean 'ops'?"),
+        (("--frame", "ops", "--sort", "sped"), "The table has no column 'sped'"),
+        (("--frame", "op_times"), "op_times are of one process; give one rank, such as"),
+    ):
+        assert nbkit("load", "job", *words) == 2
+        assert text in capsys.readouterr().err
+
+
+def test_a_report_of_a_job_is_one_chapter(nbkit, folder, capsys):
+    save_job(folder / "job", 3)
+    assert nbkit("report", "job", "-o", "job.html") == 0
+    assert "1 trace" in capsys.readouterr().out and "Ops of rank 2, the slowest" in (folder / "job.html").read_text()
+    assert nbkit("diff", "job", "job") == 2
+    assert "left is a job of 4 ranks, and this looks at one process" in capsys.readouterr().err

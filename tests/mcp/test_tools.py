@@ -13,6 +13,7 @@ from nbkit.mcp.folder import Folder
 from nbkit.mcp.server import answered
 from nbkit.mcp.tools import TOOLS
 from tests.support.fakes import small_trace
+from tests.support.jobs import save_job
 
 
 @pytest.fixture
@@ -237,3 +238,38 @@ def test_each_tool_says_what_each_argument_is():
     for tool in TOOLS.values():
         assert tool.description.endswith(".") and set(tool.required) <= set(tool.properties)
         assert all(one["description"] for one in tool.properties.values())
+
+
+def test_a_job_of_ranks_is_asked_as_one_trace(tmp_path):
+    save_job(tmp_path / "runs/job", 3)
+    folder = Folder(tmp_path / "runs")
+
+    def ask(tool, **arguments):
+        text, is_error = answered(folder, tool, {"path": "job", **arguments})
+        return text if is_error or tool == "brief" else json.loads(text)
+
+    known = ask("load")
+    assert known["frames"]["ops"]["rows"] == 24 and known["frames"]["ops"]["columns"][0] == "rank"
+    assert known["frames"]["ranks"]["rows"] == 4 and "Rank 3 of 4 is missing." in known["brief"]
+    assert ask("brief").startswith("3 of 4 ranks: wall time")
+    where = [{"column": "rank", "op": "above", "value": 0}, {"column": "op", "op": "contains", "value": "addmm"}]
+    sort = [{"column": "self_time_us", "descending": True}]
+    answer = ask("query", frame="ops", where=where, sort=sort, columns=["rank", "self_time_us"])
+    assert (answer["matched"], answer["rows"]) == (2, [[2, 240.0], [1, 140.0]])
+    assert ask("query", frame="ops", limit=0)["columns"]["rank"] == "the rank whose row it is"
+    sends = ask("query", frame="collectives", where=[{"column": "is_p2p", "op": "equals", "value": 1}])
+    assert sends["matched"] == 0 and ask("query", frame="ranks", columns=["state"])["rows"][3] == ["missing"]
+    assert "This job has no frame 'opz'" in ask("query", frame="opz")
+    assert "There is no column 'speed'" in ask("query", frame="ops", where=[{"column": "speed", "op": "null"}])
+    assert "is a job of 4 ranks" in ask("op", op_id=0)
+    assert answered(folder, "op", {"path": "job/rank=1", "op_id": 0})[1] is False
+    assert "job" in answered(folder, "load", {"path": "nothing"})[0]
+
+
+def test_a_link_out_of_the_root_in_a_rank_is_refused(tmp_path):
+    save_job(tmp_path / "runs/job", 2)
+    small_trace().save(tmp_path / "secret")
+    (tmp_path / "runs/job/rank=1/ops.parquet").unlink()
+    (tmp_path / "runs/job/rank=1/ops.parquet").symlink_to(tmp_path / "secret/ops.parquet")
+    text, is_error = answered(Folder(tmp_path / "runs"), "load", {"path": "job"})
+    assert is_error and "has a link that leads out of the folder" in text

@@ -33,7 +33,7 @@ FRAMES = {"numpy", "pandas"}
 COMPAT = {"text_dtype": "pandas", "torch_versions": "torch"}
 THIRD_PARTY = {
     "base": FRAMES | {"pyarrow"},
-    "trace": FRAMES | {"pyarrow", "safetensors"},
+    "trace": FRAMES | {"pyarrow", "safetensors", "duckdb"},
     "findings": FRAMES,
     "analysis": FRAMES | {"pyarrow"},
     "capture": FRAMES | {"pyarrow", "torch", "scipy"},

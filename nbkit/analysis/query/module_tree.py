@@ -1,5 +1,6 @@
 """Makes the module tree with what each module's ops took, itself and including all below it."""
 
+from collections.abc import Mapping
 from typing import TypeVar
 
 import pandas as pd
@@ -16,7 +17,12 @@ def module_tree(ops: pd.DataFrame, modules: pd.DataFrame) -> pd.DataFrame:
     Columns: model, module, type, depth, has_children, ops, self_time_us (its own) and ops_below, self_time_below_us
     (with all below it). Containers that never ran themselves are added, with a null type.
     """
-    own, types = _own_totals(ops), _types(modules)
+    return tree_of(_own_totals(ops), modules)
+
+
+def tree_of(own: Mapping[Key, tuple[int, float]], modules: pd.DataFrame) -> pd.DataFrame:
+    """Returns the same of modules by model ("" if unknown) and path, with the number of ops and the time of each."""
+    types = _types(modules)
     children = _children([*types, *own])
     keys, depths, parents = _preorder(children)
     counts, times = [own.get(key, (0, 0.0))[0] for key in keys], [own.get(key, (0, 0.0))[1] for key in keys]

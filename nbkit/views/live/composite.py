@@ -27,7 +27,7 @@ class CompositeWidget(ShownWidget):
 
     def __init__(self, trace: Trace, html: str, *models: WidgetModel) -> None:
         # A copy, as display keeps its widgets by their trace: a widget that holds its own would keep it for ever.
-        self._trace = Trace(trace.frames, trace.meta, trace.captured)
+        self._trace = trace.copy_with(trace.frames, trace.meta)
         self.models = models
         shared = {
             f"{model.bundle}_{name}": (model, name, trait)

@@ -5,11 +5,14 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 import traitlets
 
 from nbkit import units
+from nbkit.trace.job.job import Job
 from nbkit.trace.trace import Trace
 from nbkit.views.live.widget import LiveWidget, code
+from nbkit.views.op_table.ranks.source import RanksSource
 from nbkit.views.op_table.source import OpSource
 from nbkit.views.summary.names import shown
 from nbkit.views.tables.model import TableModel
@@ -20,14 +23,27 @@ class OpTableModel(TableModel):
 
     bundle = "op_table"
     frame = "ops"
-    source: OpSource
+    source: OpSource | RanksSource  # type: ignore[assignment]
     source_type = OpSource
+    takes_ranks = True
     selected_op_id = traitlets.Int(None, allow_none=True).tag(sync=True)
     within = traitlets.Instance(dict, allow_none=True).tag(sync=True)
 
     def __init__(self, trace: Trace) -> None:
         self.version = 0
         super().__init__(trace)
+
+    def source_of(self, trace: Trace) -> Any:
+        return RanksSource(trace) if isinstance(trace, Job) else OpSource(trace)
+
+    @property
+    def row_count(self) -> int:
+        return self.source.count if isinstance(self.source, RanksSource) else super().row_count
+
+    @property
+    def filtered(self) -> pd.DataFrame:
+        """Returns the rows that the table shows now, in its order; of a job the first 100,000, with their rank."""
+        return self.source.filtered if isinstance(self.source, RanksSource) else super().filtered
 
     def show_within(self, label: str, op_ids: npt.NDArray[np.int64]) -> None:
         """Limit the table to these ops, under a label."""

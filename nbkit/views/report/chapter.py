@@ -78,7 +78,7 @@ def _inside(chapter: Chapter, on_top: set[int]) -> str:
         return nothing_html(trace) + (f"<p>{escape(reason)}</p>" if reason else "")
     panels = "".join(panel_html(panel, anchor) for panel in view.panels(contents))
     # A chart of actual against expected values would show them.
-    drawn = trace if contents.values else Trace(trace.frames, trace.meta)
+    drawn = trace if contents.values or not trace.captured else Trace(trace.frames, trace.meta)
     charts = "".join(_chart(figure, f"{anchor}-chart{number}-") for number, figure in enumerate(view.charts(drawn), 1))
     return (
         brief_html(_rest_of(chapter, on_top), ROWS, anchor)

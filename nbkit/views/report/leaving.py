@@ -33,7 +33,7 @@ _ELSEWHERE = re.compile(
 def leaving(trace: Trace, *, values: bool) -> Trace:
     """Copies a trace with valid texts, shortened paths and, unless `values`, no elements of tensors in messages."""
     frames = {name: _changed_frame(frame, values=values) for name, frame in trace.frames.items()}
-    return Trace(frames, _changed(trace.meta, values=values), trace.captured)
+    return trace.copy_with(frames, _changed(trace.meta, values=values))
 
 
 def _readable(text: str) -> str:

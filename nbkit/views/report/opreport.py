@@ -14,6 +14,8 @@ from nbkit.errors import OptionError
 from nbkit.progress import Progress
 from nbkit.trace.atomic_write import writing
 from nbkit.trace.checks import checked_trace
+from nbkit.trace.job.job import Job
+from nbkit.trace.job.ranks import rank_folders
 from nbkit.trace.storage import traces_in
 from nbkit.trace.trace import Trace
 from nbkit.views.panels.panel import Contents
@@ -52,8 +54,8 @@ def opreport(
     Paths are shortened: they begin at the home directory or at site-packages, else at the last folder.
 
     Args:
-        traces: of any verb, in the order in which they are to stand; also the folder of one, or of those that
-            `audit -o` wrote.
+        traces: of any verb, in the order in which they are to stand; also the folder of one, of the ranks of a job, or
+            of those that `audit -o` wrote.
         path: the file; one that is there is replaced, once the new one is whole. Missing folders are made.
         base: a trace that the flame graph of a single trace is compared with.
         values: with the values of tensors that opdiff captured, scripts that run an op alone, and the elements that
@@ -84,9 +86,11 @@ def opreport(
 
 
 def _loaded(trace: Trace | str | Path) -> list[Trace]:
-    """Returns the trace, or those of a folder."""
+    """Returns the trace, or those of a folder; ranks are one."""
     if not isinstance(trace, str | Path):
         return [trace]
+    if rank_folders(Path(trace)):
+        return [Job(Path(trace))]
     return [Trace.load(path) for path in traces_in(Path(trace)) or [Path(trace)]]
 
 
@@ -94,7 +98,7 @@ def _check_traces(traces: Sequence[Trace]) -> None:
     if not traces:
         raise OptionError("There is no trace to report; give one or more.")
     for trace in traces:
-        _check_recorded(trace, "trace", view_of(checked_trace(trace)).shows)
+        _check_recorded(trace, "trace", view_of(checked_trace(trace, of_ranks=True)).shows)
     if all(view_of(trace).is_empty(trace) for trace in traces):
         raise OptionError("No op was recorded, so there is nothing to report; trace.meta says what was left out.")
 
@@ -107,7 +111,7 @@ def _check_base(base: Trace, traces: Sequence[Trace]) -> None:
 
 
 def _check_recorded(trace: Trace, name: str, frame: str) -> None:
-    if frame not in checked_trace(trace, name).frames:
+    if frame not in checked_trace(trace, name, of_ranks=name == "trace").frames:
         raise OptionError(f"{trace!r} has no {frame} to report; is it still being recorded?")
 
 

@@ -10,6 +10,7 @@ from nbkit.views.statements.cost import cost_statements
 from nbkit.views.statements.differences import difference_chips, difference_statements
 from nbkit.views.statements.memory import memory_statements
 from nbkit.views.statements.operators import bisection_statements, operator_statements, stability_statements
+from nbkit.views.statements.ranks.said import rank_statements
 from nbkit.views.statements.statement import Chip, Statement
 from nbkit.views.statements.time import time_chips, time_statements, waiting_statements
 from nbkit.views.statements.training import training_chips, training_statements
@@ -79,6 +80,7 @@ SUBJECTS = (
     Subject(["tensors"], seen_statements, judges=True),
     Subject(["ops", "step", "recordings"], time_statements, time_chips, TIME),
     Subject(["collectives"], waiting_statements),
+    Subject(["ranks"], rank_statements),
     Subject(["costs"], cost_statements),
     Subject(["blocks"], memory_statements),
     Subject(["replaced", "casts"], operator_statements, in_report=True),

@@ -28,7 +28,7 @@ LEVEL_NOUNS = {
     "kernel": ("kernel", "kernels"),
 }
 # Frames of traces that need not have ops.
-WITHOUT_OPS = ("nodes", "stacks", "results")
+WITHOUT_OPS = ("nodes", "stacks", "results", "ranks")
 # How the notes begin that say what a verb leaves out of every step; widgets/src/shared/header.js has it, too.
 SKIPPED = "skipped "
 AUTOGRAD = r"^autograd::|Backward\d*$|AccumulateGrad$"
@@ -154,12 +154,19 @@ def _losses(steps: pd.DataFrame) -> str | None:
     return ", ".join([*went, f"{value} at last ({since})"])
 
 
+def _ranks(trace: Trace) -> list[tuple[str, str]]:
+    """Counts the ranks of a job, and their ops."""
+    ops = trace.frames["ranks"]["rows"].dropna()
+    return [_counted("rank", len(trace.frames["ranks"])), *([_counted("op", int(ops.sum()))] if len(ops) else [])]
+
+
 # What is counted of a trace with such a frame, before what all have.
 COUNTED: dict[str, Callable[[Trace], list[tuple[str, str]]]] = {
     "nodes": _graph_counts,
     "steps": _watched,
     "stacks": _allocations,
     "results": _aligned,
+    "ranks": _ranks,
 }
 
 

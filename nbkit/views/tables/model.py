@@ -20,11 +20,21 @@ class TableModel(WidgetModel):
     overview = traitlets.Dict().tag(sync=True)
     source: TableSource
     source_type: ClassVar[type[TableSource]]
+    takes_ranks: ClassVar[bool] = False
     frame: ClassVar[str]  # of the trace, whose rows it shows
 
     def __init__(self, trace: Trace) -> None:
-        self.source = self.source_type(checked_trace(trace))
+        self.source = self.source_of(checked_trace(trace, of_ranks=self.takes_ranks))
         super().__init__(overview=self.source.overview())
+
+    def source_of(self, trace: Trace) -> Any:
+        """Returns what answers the questions about a trace."""
+        return self.source_type(trace)
+
+    @property
+    def row_count(self) -> int:
+        """Returns how many rows the table has."""
+        return len(self.source.trace.frames[self.frame])
 
     @property
     def filtered(self) -> pd.DataFrame:
@@ -37,7 +47,7 @@ class TableModel(WidgetModel):
     @traitlets.validate("selected_row", "selected_op_id")
     def _known_row(self, proposal: Mapping[str, Any]) -> int | None:
         row: int | None = proposal["value"]
-        count = len(self.source.trace.frames[self.frame])
+        count = self.row_count
         if row is not None and not 0 <= row < count:
             noun = self.source.noun
             raise traitlets.TraitError(f"There is no {noun} {row}; the {noun}s of this trace are 0 to {count - 1}.")

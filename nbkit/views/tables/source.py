@@ -1,7 +1,7 @@
 """TableSource answers the questions of tables with pages of raw JSON data."""
 
 import json
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from functools import cached_property, lru_cache
 from typing import Any, ClassVar
@@ -17,6 +17,7 @@ from nbkit.analysis.query.profile import profiles
 from nbkit.errors import OptionError
 from nbkit.step.decode import cells_in
 from nbkit.trace.trace import Trace
+from nbkit.views.tables.answering import Answer, Answering, Message
 from nbkit.views.tables.raw import CELL_CHARACTERS, raw, raw_column
 
 PAGE_BYTES = 48_000
@@ -26,14 +27,11 @@ PAGE_MODULES = 400
 FILE_BYTES = 1_000_000
 FILE_ROWS = 5_000
 TREE_COLUMNS = ("model", "module", "type", "depth", "has_children", "ops_below", "self_time_below_us")
-Answer = dict[str, Any]
-Message = Mapping[str, Any]
 
 
-class TableSource(ABC):
+class TableSource(Answering):
     """Answers a table's questions about one trace; keeps the matches of the last few queries, as paging asks again."""
 
-    table: ClassVar[str]
     # What a row is called, and the name of its number in messages.
     noun: ClassVar[str]
     key: ClassVar[str]
@@ -83,22 +81,15 @@ class TableSource(ABC):
     def kinds(self) -> Mapping[str, Callable[[Message], Answer]]:
         """Returns the functions that answer the kinds of question that only this table knows."""
 
-    def answer(self, message: Message) -> Answer:
-        """Answers one message of the front end, with its id; kind "error" where it asks for what is not there."""
-        kinds = {
+    def questions(self) -> Mapping[str, Callable[[Message], Answer]]:
+        """Returns those that all tables know, and those of this one."""
+        return {
             "rows": self._rows,
             "profile": self._profile,
             "position": self._position,
             "modules": self._modules,
             **self.kinds(),
         }
-        try:
-            if message.get("kind") not in kinds:
-                raise OptionError(f"The {self.table} knows no question {message.get('kind')!r}.")
-            return {"kind": message["kind"], "id": message.get("id"), **kinds[message["kind"]](message)}
-        # A front end that waits for an answer must get one, whatever went wrong.
-        except Exception as error:
-            return {"kind": "error", "id": message.get("id"), "message": f"{type(error).__name__}: {error}"}
 
     def limit_to(self, ids: Ids | None) -> None:
         """Answer with these rows only from now on; None is all."""

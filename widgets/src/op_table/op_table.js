@@ -27,13 +27,13 @@ function detail(view) {
 
 /** @param {{model: any, el: HTMLElement}} context */
 function render({ model, el }) {
-  // Of a step that did not run the kernel says which costs there are, and how they are grouped.
-  const { n_ops: rowCount, cost, libraries } = model.get("overview");
+  // Of a step that did not run, and of several ranks, the kernel says which columns there are, and how they are grouped.
+  const { n_ops: rowCount, cost, libraries, looks = cost?.looks, ways = cost?.ways } = model.get("overview");
   const [text, what] = cost ? [flops, ""] : [duration, "self time"];
   const total = rowCount.toLocaleString("en");
   const view = new TableView(model, el, {
     name: "nbkit-op-table", label: "Ops", nothing: "No op matches.", all: "All ops", trait: "selected_op_id", key: "op_id", rowCount,
-    everything, isFiltered, predicates, tools, detail, columnsOf: (names) => columnsOf(names, cost?.looks), natural: "op_id", amount: text, ways: cost?.ways ?? { ...WAYS, ...(libraries && OWN) },
+    everything, isFiltered, predicates, tools, detail, columnsOf: (names) => columnsOf(names, looks), natural: "op_id", amount: text, ways: ways ?? { ...WAYS, ...(libraries && OWN) },
     count: ({ matched, amount, groups }, isLimited) => [
       `${isLimited ? `${matched.toLocaleString("en")} of ${total} ops` : `${total} ops`}${groups === null ? "" : ` in ${counted(groups, "group")}`}`, `${text(amount)} ${what}`, `${what} ${text(amount)}`,
     ],

@@ -1,0 +1,1 @@
+"""A job: the saved traces of several ranks as one lazy trace over DuckDB."""

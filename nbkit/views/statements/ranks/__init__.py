@@ -1,0 +1,1 @@
+"""What brief and report say of a job of several ranks."""
