@@ -94,6 +94,16 @@ def test_groups_sum_over_all_ranks(source, ops, by):
     assert isinstance(found, pd.DataFrame) and list(found.columns) == answer["columns"]
 
 
+def test_a_group_has_the_texts_that_all_its_rows_have(source):
+    group = {"by": ["op"], "totals": {"self_time_us": "sum"}}
+    answer = rows_of(source, {**SLOWEST, "group": group})
+    at = answer["columns"].index
+    phases = {row[2]: row[2 + at("phase")] for row in answer["rows"]}
+    assert phases["aten.addmm.default"] == "forward" and phases["torch.Tensor.backward"] == "backward"
+    by_rank = rows_of(source, {**SLOWEST, "group": {**group, "by": ["rank"]}})
+    assert [row[2 + by_rank["columns"].index("op")] for row in by_rank["rows"]] == ["several"] * 4
+
+
 def test_a_group_opens_and_stays_open_under_a_filter(source, ops):
     group = {"by": ["rank"], "totals": {"self_time_us": "sum"}}
     closed = rows_of(source, {**SLOWEST, "group": group})

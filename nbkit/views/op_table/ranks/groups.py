@@ -23,6 +23,8 @@ Way = dict[str, Any]
 Place = tuple[int, int]
 MOST_OPENED = 1_000  # rows of a group that is open
 MOST_GROUPS = 100_000
+# What rows of an open group are told apart by; a group has it where all its rows agree.
+SHARED, SEVERAL = ("op", "module", "phase", "source"), "several"
 SUMMED = ("self_time_us", "self_device_time_us", "flops", "size_bytes")
 KEYS = ("rank", *(column.name for column in OPS.columns if column.dtype == "str"))
 BY = {
@@ -66,7 +68,8 @@ class RankGroups:
         if unknown := [name for name in group["by"] if name not in KEYS]:
             raise OptionError(f"The table has no texts {unknown[0]!r} to group by; {nearest(unknown[0], KEYS)}")
         by = [name for index, name in enumerate(group["by"]) if index == 0 or name in shown]
-        return [*by, CALLS, *(name for name in SUMMED if name in group.get("totals", {}))]
+        shared = [name for name in SHARED if name in shown and name not in group["by"]]
+        return [*by, CALLS, *(name for name in SUMMED if name in group.get("totals", {})), *shared]
 
     @classmethod
     def of(
@@ -76,18 +79,24 @@ class RankGroups:
         names: list[str],
         condition: tuple[str, Sequence[Any], dict[str, str]],
         predicates: Sequence[Predicate],
+        *,
+        is_small: bool,
     ) -> "RankGroups":
-        """Asks for the groups that fit `predicates`, of the rows that fit `condition`; ordered as the query says."""
+        """Asks for the groups that fit `predicates`, of the rows that fit `condition`; ordered as the query says.
+
+        Only of a job that `is_small` each group has the texts that all its rows have.
+        """
         by = list((query.group or {})["by"])
         text, values, errors = condition
         is_text = {name: name in KEYS and name != "rank" for name in dict.fromkeys([*by, *names])}
         keys = ", ".join(f'"{name}"' for name in by)
+        shared = "".join(f", {_common(name, is_small)}" for name in names if name in SHARED and name not in by)
         sums = ", ".join(f'sum("{name}") AS "{name}"' for name in SUMMED)
         wanted = where(predicates, is_text)
         order = [*order_by([part for part in query.sort if part["column"] in is_text], is_text), keys]
         amount = "coalesce(sum(self_time_us) FILTER (WHERE level IS DISTINCT FROM 'kernel'), 0) AS amount_us"
         frame = job.sql(
-            f"SELECT * FROM (SELECT {keys}, count(*) AS {CALLS}, {sums}, {amount} FROM ops WHERE {text} "
+            f"SELECT * FROM (SELECT {keys}, count(*) AS {CALLS}, {sums}, {amount}{shared} FROM ops WHERE {text} "
             f"GROUP BY {keys}) WHERE {wanted.text} "
             f"ORDER BY {', '.join(order)} LIMIT {MOST_GROUPS}",
             [*values, *wanted.values],
@@ -132,6 +141,14 @@ class RankGroups:
         """Returns the number of the closed group that holds this one row of ops, empty where a filter leaves it out."""
         at = self.place(_number([cells_in(one[name])[0] for name in self.by]))
         return {} if at is None or place not in inside(self, at) else {"closed": self.numbers[at]}
+
+
+def _common(name: str, is_small: bool) -> str:
+    """Returns the text that all rows of a group have as SQL; an empty one where that is not asked."""
+    if not is_small:
+        return f"'' AS \"{name}\""
+    least, most = f'min("{name}")', f'max("{name}")'
+    return f"CASE WHEN {least} = {most} THEN {least} WHEN {least} IS NOT NULL THEN '{SEVERAL}' END AS \"{name}\""
 
 
 def _number(keys: Sequence[Any]) -> int:

@@ -268,7 +268,8 @@ class RanksSource(Answering):
         names = RankGroups.names_of(query, self.shown_columns)
         condition, values, errors = self._where(message, leave_out=names)
         of_groups = [one for one in query.predicates if having([n for n in names if not IS_TEXT.get(n)], one)]
-        return RankGroups.of(self.trace, query, names, (condition, values, errors), of_groups)
+        is_small = self.count <= MANY
+        return RankGroups.of(self.trace, query, names, (condition, values, errors), of_groups, is_small=is_small)
 
     def _profile(self, message: Message) -> Answer:
         """Returns the profiles of the columns, over a sample of the ops; none of a job with very many."""
