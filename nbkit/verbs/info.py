@@ -5,6 +5,7 @@ from argparse import Namespace
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from nbkit.trace.job.job import Job
 from nbkit.trace.trace import Trace
 from nbkit.verbs.load import load
 from nbkit.verbs.options.generated import OptionHolder
@@ -32,7 +33,10 @@ def _machine() -> dict[str, str]:
 
 
 def _known(trace: Trace) -> dict[str, Any]:
-    return {**trace.meta, "frames": {name: f"{len(frame):,} rows" for name, frame in trace.frames.items()}}
+    counts = {name: len(frame) for name, frame in trace.frames.items()} | (
+        trace.counts if isinstance(trace, Job) else {}
+    )
+    return {**trace.meta, "frames": {name: f"{count:,} rows" for name, count in counts.items()}}
 
 
 def _lines(known: Mapping[str, Any], indent: str = "") -> Iterator[str]:

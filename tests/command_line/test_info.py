@@ -5,6 +5,7 @@ import json
 import torch
 
 from tests.support.fakes import small_trace
+from tests.support.jobs import save_job
 
 
 def test_the_versions_are_those_of_a_bug_report(nbkit, capsys):
@@ -39,3 +40,10 @@ def test_of_a_long_list_the_first_are_told_and_json_has_all(nbkit, folder, capsy
 def test_what_is_no_trace_is_one_sentence(nbkit, capsys):
     assert nbkit("info", "train.py") == 2
     assert capsys.readouterr().err.startswith("python -m nbkit info: train.py is not a trace")
+
+
+def test_a_job_of_ranks_counts_the_rows_of_all(nbkit, folder, capsys):
+    save_job(folder / "job", 2)
+    assert nbkit("info", "job") == 0
+    out = capsys.readouterr().out
+    assert "16 rows" in out and "4 rows" in out and "Ranks 2 and 3 of 4 are missing." in out

@@ -45,7 +45,7 @@ ORDER = (
 )  # fmt: skip
 ALWAYS = ("rank", "op_id", "op", "level", "self_time_us", "module", "phase", "total_time_us", "start_us")
 IS_TEXT = kinds_of("ops")
-LOOKS = {"rank": ("rank", 64, "whole")}
+LOOKS = {"rank": ("rank", 96, "whole")}
 HOST = "level IS DISTINCT FROM 'kernel'"  # work on a device runs beside the host and would count double
 TREE = ("model", "module", "type", "depth", "has_children", "ops_below", "self_time_below_us")
 
