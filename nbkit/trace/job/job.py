@@ -82,8 +82,8 @@ class Job(Trace):
     def slowest(self) -> int:
         """Returns the rank with ops that took longest; the first one where no times are known."""
         ranks = self.ranks[self.ranks["rank"].isin([*self.first_rows])]
-        times = ranks["wall_us"].dropna()
-        return int(ranks["rank"].loc[times.idxmax()] if len(times) else ranks["rank"].iloc[0])
+        longest = ranks.sort_values("wall_us", ascending=False, kind="stable", na_position="last")
+        return int(longest["rank"].iloc[0])
 
     def sql(self, query: str, parameters: Sequence[Any] = ()) -> pd.DataFrame:
         """Returns the result of a query in DuckDB's SQL over the views: ops, modules, ..., each with the column `rank`.

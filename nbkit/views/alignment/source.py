@@ -27,8 +27,9 @@ from nbkit.views.alignment.verdicts import HARMLESS, SIDES, counts_of, first_row
 from nbkit.views.sections.alignment import MARKS
 from nbkit.views.summary.facts import facts
 from nbkit.views.summary.names import shown
+from nbkit.views.tables.answering import Answer, Message
 from nbkit.views.tables.raw import with_short_sources
-from nbkit.views.tables.source import Answer, Message, TableSource
+from nbkit.views.tables.source import TableSource
 
 
 class AlignmentSource(TableSource):

@@ -18,8 +18,9 @@ from nbkit.views.diff_table.detail import diff_detail
 from nbkit.views.diff_table.rows import LABELS, choices, scales, shown_columns
 from nbkit.views.sections.diff import verdict_counts
 from nbkit.views.summary.names import shown
+from nbkit.views.tables.answering import Answer, Message
 from nbkit.views.tables.raw import with_short_sources
-from nbkit.views.tables.source import Answer, Message, TableSource
+from nbkit.views.tables.source import TableSource
 
 
 class DiffSource(TableSource):

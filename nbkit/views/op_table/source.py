@@ -30,8 +30,9 @@ from nbkit.views.op_table.detail import detail
 from nbkit.views.op_table.time_columns import IQR_US, MIN_US, SHARE, SLOW, time_fields, with_times
 from nbkit.views.summary.facts import facts
 from nbkit.views.summary.names import shown
+from nbkit.views.tables.answering import Answer, Message
 from nbkit.views.tables.raw import with_short_sources
-from nbkit.views.tables.source import Answer, Message, TableSource
+from nbkit.views.tables.source import TableSource
 
 ORDER = (
     "op_id", "op", "level", "self_time_us", SHARE, IQR_US, MIN_US, SLOW, "self_device_time_us", "model",

@@ -91,7 +91,7 @@ class RankGroups:
         is_text = {name: name in KEYS and name != "rank" for name in dict.fromkeys([*by, *names])}
         keys = ", ".join(f'"{name}"' for name in by)
         shared = "".join(f", {_common(name, is_small)}" for name in names if name in SHARED and name not in by)
-        sums = ", ".join(f'sum("{name}") AS "{name}"' for name in SUMMED)
+        sums = ", ".join(f'sum("{name}") AS "{name}"' for name in SUMMED if name in {*names, SUMMED[0]})
         wanted = where(predicates, is_text)
         order = [*order_by([part for part in query.sort if part["column"] in is_text], is_text), keys]
         amount = "coalesce(sum(self_time_us) FILTER (WHERE level IS DISTINCT FROM 'kernel'), 0) AS amount_us"

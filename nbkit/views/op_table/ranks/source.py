@@ -71,8 +71,9 @@ class RanksSource(Answering):
         self.count = job.counts["ops"]
         self.within: Ids | None = None
         self._shown: Message = {}
-        self.caches = [lru_cache(maxsize=16)(one) for one in (self._count, self._chunk, self._grouped)]
-        self.counted, self.chunk, self.grouped = self.caches
+        self.counted = lru_cache(maxsize=16)(self._count)
+        self.chunk = lru_cache(maxsize=16)(self._chunk)
+        self.grouped = lru_cache(maxsize=16)(self._grouped)
 
     @cached_property
     def shown_columns(self) -> list[str]:
@@ -132,7 +133,7 @@ class RanksSource(Answering):
     def limit_to(self, ids: Ids | None) -> None:
         """Answer with these rows only from now on; None is all."""
         self.within = ids
-        for cache in self.caches:
+        for cache in (self.counted, self.chunk, self.grouped):
             cache.cache_clear()
 
     @property
@@ -356,7 +357,7 @@ class RanksSource(Answering):
         if not files:
             return MODULES.frame()
         found = self.trace.sql("SELECT * EXCLUDE (rank) FROM modules WHERE rank = ?", [next(iter(files))])
-        return MODULES.frame({name: found[name].tolist() for name in found})
+        return MODULES.frame({str(name): found[name].tolist() for name in found})
 
     def _where(self, message: Message, leave_out: Sequence[str] = ()) -> tuple[str, list[Any], dict[str, str]]:
         """Returns the condition of a query, without its predicates on numbers of groups, of which these are columns."""

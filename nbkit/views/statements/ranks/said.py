@@ -34,7 +34,7 @@ def _times(job: Job) -> Iterator[Words]:
     if times.empty:
         yield (f"{count}; their wall times are not recorded.",)
     else:
-        slowest = times.loc[times["wall_us"].idxmax()]
+        slowest = times.sort_values("wall_us", ascending=False, kind="stable").iloc[0]
         of = "" if len(times) == len(read) else f" (known of {len(times)})"
         yield (
             f"{count}: wall time {units.duration(float(times['wall_us'].median()))} at the median{of}, "

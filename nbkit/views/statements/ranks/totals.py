@@ -6,6 +6,7 @@ import pandas as pd
 
 from nbkit.trace.job.job import Job
 from nbkit.trace.once import once_per_view
+from nbkit.trace.trace import Trace
 
 # Ops of a job up to which all ranks are summed for what is said first; of a larger one the slowest and the median one.
 MANY = 20_000_000
@@ -27,9 +28,9 @@ class RankTotals(NamedTuple):
 
 
 @once_per_view
-def rank_totals(job: Job) -> RankTotals | None:
+def rank_totals(job: Trace, /) -> RankTotals | None:
     """Returns what the ranks spend their time in; null for a job without ops."""
-    if not job.first_rows:
+    if not isinstance(job, Job) or not job.first_rows:
         return None
     ranks = [*job.first_rows]
     if job.counts["ops"] > MANY:
