@@ -46,6 +46,7 @@ if TYPE_CHECKING:  # for editors and type checkers; at run time each is imported
     from nbkit.capture.diff.opdiff import opdiff
     from nbkit.capture.distributed.clocks import align_clocks
     from nbkit.capture.doctor.opdoctor import opdoctor
+    from nbkit.capture.hang.dump_ranks import dump_ranks
     from nbkit.capture.native.build import build_recorder
     from nbkit.capture.operators.bisect.opbisect import opbisect
     from nbkit.capture.operators.capture import opcapture
@@ -89,15 +90,14 @@ __version__ = "0.1.0"
 __all__ = [
     "FAULT_KINDS", "CostError", "Device", "DiffTable", "Fault", "FlameGraph", "GraphView", "NbkitError",
     "NonFiniteError", "OpTable", "OptionError", "PatternError", "RecorderError", "SchemaError", "SimulatedDevice",
-    "Trace", "TraceError", "align_clocks", "build_recorder", "by_input_shapes", "by_module_tree", "calibrate",
-    "call_of", "compare_cost", "compare_exports", "compare_times", "compare_values", "cost_table",
-    "cost_table_text", "cost_tree", "device_use", "fits", "gaps_by_module", "held_at_peak", "largest_gaps",
-    "launch_delays", "leaks", "load", "memory_peaks", "module_table", "module_table_text", "op_times", "opalign",
+    "Trace", "TraceError", "align_clocks", "build_recorder", "by_input_shapes", "by_module_tree", "calibrate", "call_of",
+    "compare_cost", "compare_exports", "compare_times",
+    "compare_values", "cost_table", "cost_table_text",
+    "cost_tree", "device_use", "dump_ranks", "fits", "gaps_by_module", "held_at_peak", "largest_gaps", "launch_delays", "leaks", "load", "memory_peaks", "module_table", "module_table_text", "op_times", "opalign",
     "opaudit", "opbisect", "opcapture", "opcast", "opcheck", "opcost", "opdiff", "opdoctor", "opfallback",
     "opgraph", "ophook", "opreplay", "opreport", "opstable", "optime", "optrace", "plot_cost", "plot_errors",
     "plot_gradients", "plot_memory", "plot_metrics", "plot_modules", "plot_op_counts", "plot_ops", "plot_repeats",
-    "plot_roofline", "plot_steps", "producers", "register_flop_formula", "register_shape_formula", "roofline",
-    "script_of", "side_by_side_text", "synchronising_calls", "tensors_with_ops", "what_if", "with_times",
+    "plot_roofline", "plot_steps", "producers", "register_flop_formula", "register_shape_formula", "roofline", "script_of", "side_by_side_text", "synchronising_calls", "tensors_with_ops", "what_if", "with_times",
 ]  # fmt: skip
 
 # Imported at first use: a trace or a dump is read without torch, and plotly and anywidget take their time.
@@ -129,6 +129,7 @@ _HOMES = {
     "nbkit.capture.cost.what_if.what_if": ("what_if",),
     "nbkit.capture.diff.opdiff": ("opdiff",),
     "nbkit.capture.doctor.opdoctor": ("opdoctor",),
+    "nbkit.capture.hang.dump_ranks": ("dump_ranks",),
     "nbkit.capture.native.build": ("build_recorder",),
     "nbkit.capture.operators.bisect.opbisect": ("opbisect",),
     "nbkit.capture.operators.capture": ("opcapture",),

@@ -24,6 +24,7 @@ DIVERGENCE = "divergence"
 PLACE = ("op", "module", "phase", "source")
 # The verb that applies the rules of a folder here.
 VERBS = {
+    "collectives": "hang",
     "dataflow": "opaudit",
     "ranks": "load",
     "steps": "audit",

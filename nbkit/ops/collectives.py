@@ -16,6 +16,14 @@ MEETINGS = ("all_reduce", "all_gather", "reduce_scatter", "all_to_all", "barrier
 WHOLE = ("broadcast", "reduce", "send", "recv")
 P2P = ("send", "recv")
 KINDS = (*RING, *WHOLE, "barrier")
+# Which tensors each rank of the group must give in the same number and dtype, by the name of collective_of(): the ones
+# that go in, come out, or both. all_to_all may send each rank another share, and a barrier sends nothing.
+INPUTS, OUTPUTS = "inputs", "outputs"
+ALIKE: Mapping[str, tuple[str, ...]] = {
+    **dict.fromkeys(("all_reduce", "all_reduce_coalesced", "broadcast", "broadcast_oop"), (INPUTS, OUTPUTS)),
+    **dict.fromkeys(("reduce", "reduce_oop", "reduce_scatter", "reduce_scatter_tensor_coalesced", "gather"), (INPUTS,)),
+    **dict.fromkeys(("all_gather", "all_gather_into_tensor_coalesced", "scatter"), (OUTPUTS,)),
+}
 # Words of the names of c10d (allreduce_, _allgather_base_, alltoall_base_) as the others write them.
 _SPELLED = {"allreduce": "all_reduce", "allgather": "all_gather", "alltoall": "all_to_all"}
 # What another name begins with: isend, monitored_barrier.

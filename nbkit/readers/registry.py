@@ -7,6 +7,7 @@ from itertools import islice
 from pathlib import Path
 
 from nbkit.readers.chrome.reader import CHROME, read_chrome_trace
+from nbkit.readers.flight_recorder.reader import FLIGHT_RECORDER
 from nbkit.readers.oneflow.reader import ONEFLOW
 from nbkit.readers.onnx.reader import ONNX
 from nbkit.readers.paddle.reader import PADDLE
@@ -16,11 +17,11 @@ from nbkit.readers.text_file import GZIP, text_lines
 from nbkit.trace.trace import Trace
 
 # A new format joins by its own folder and one entry here; those that say what they are in one place come first.
-READERS = (CHROME, SNAPSHOT, ONEFLOW, PADDLE, ONNX)
+READERS = (CHROME, FLIGHT_RECORDER, SNAPSHOT, ONEFLOW, PADDLE, ONNX)
 KINDS = one_of(READERS)
 # A log may begin with much other output. So many lines are looked at, so many at once.
 LINES, WINDOW = 20_000, 500
-HEAD_BYTES = 16
+HEAD_BYTES = 400
 
 
 def read(path: Path) -> Trace:

@@ -20,6 +20,8 @@ from nbkit.analysis.time.op_times import op_times
 from nbkit.capture.cache_folder import cache_folder
 from nbkit.errors import OptionError, TraceError, nearest
 from nbkit.readers.chrome.rank_files import chrome_traces, convert_ranks, ranks_of_files
+from nbkit.readers.flight_recorder.dump import dump_files
+from nbkit.readers.flight_recorder.reader import read_flight_recorders
 from nbkit.readers.registry import KINDS, read
 from nbkit.schema import TEXT
 from nbkit.trace.atomic_write import writing
@@ -49,10 +51,11 @@ MOST_HOLDERS = 10
 def load(path: str | PathLike[str]) -> Trace:
     """Reads a folder that `Trace.save()` wrote, a Chrome trace of torch.profiler or nbkit, a memory snapshot of
     torch.cuda, or the graphs of a OneFlow nn.Graph log, a Paddle program or an ONNX model, as `nbkit.opgraph()` gives
-    them. Of a folder that `nbkit.opcapture` wrote it lists the calls (`captures`); their tensors are
-    `nbkit.call_of(folder, record)`. A folder of the ranks of a job (`rank=0`, `rank=1`, ..., as several processes save
-    them, or a Chrome trace for each) is one lazy trace over DuckDB: `ranks` is its frame, `sql("SELECT ...")` asks the
-    others, `rank(3)` is the trace of one rank.
+    them; or dumps of torch's flight recorder, one of each rank in a folder, with why the job hangs
+    (`python -m nbkit hang`). Of a folder that `nbkit.opcapture` wrote it lists the calls (`captures`); their tensors
+    are `nbkit.call_of(folder, record)`. A folder of the ranks of a job (`rank=0`, `rank=1`, ..., as several processes
+    save them, or a Chrome trace for each) is one lazy trace over DuckDB: `ranks` is its frame, `sql("SELECT ...")` asks
+    the others, `rank(3)` is the trace of one rank.
 
     The content decides what it is; texts and snapshots may be gzipped. No code of a file runs. Raises TraceError if it
     is absent, damaged, newer or of another kind.
@@ -66,6 +69,8 @@ def load(path: str | PathLike[str]) -> Trace:
         return read_captures(path)
     if rank_folders(path):
         return Job(path)
+    if path.is_dir() and not [*path.glob(META), *path.glob(f"rank=*/{META}")] and dump_files(path):
+        return read_flight_recorders(path)
     if path.is_dir() and not (path / META).is_file() and (files := chrome_traces(path)):
         if len(ranks := ranks_of_files(files)) > 1:
             return _job_of_files(path, ranks)

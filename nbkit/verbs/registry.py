@@ -22,6 +22,7 @@ from nbkit.verbs.opgraph import OPGRAPH
 from nbkit.verbs.opreport import OPREPORT
 from nbkit.verbs.optime import OPTIME
 from nbkit.verbs.optrace import OPTRACE
+from nbkit.verbs.ranks.hang import HANG
 from nbkit.verbs.verb import Recorder, Verb
 from nbkit.views.ranks_view import RANKS_VIEW
 from nbkit.views.static_html.view import VIEWS
@@ -32,7 +33,7 @@ VERBS: dict[str, Verb] = {
     for verb in (
         *(OPTRACE, OPTIME, OPDIFF, OPCHECK, OPAUDIT, OPCOST, OPDOCTOR),
         *(OPFALLBACK, OPCAST, OPBISECT, OPSTABLE, OPCAPTURE, OPREPLAY),
-        *(LOAD, OPGRAPH, OPALIGN, OPREPORT, DIFF, INFO),
+        *(LOAD, OPGRAPH, OPALIGN, OPREPORT, DIFF, INFO, HANG),
     )
 }
 RECORDERS: dict[str, Recorder] = {verb.name: verb.recorder for verb in VERBS.values() if verb.recorder is not None}

@@ -74,6 +74,11 @@ def sections_and_flame(trace: Trace, html: str) -> CompositeWidget:
     return CompositeWidget(trace, _brief(trace, html), FlameGraphModel(trace))
 
 
+def sections_alone(trace: Trace, sections: Callable[[Trace, int], list[Section]]) -> CompositeWidget:
+    """Shows the brief and these sections, ten rows each, of a trace without ops."""
+    return CompositeWidget(trace, _brief(trace, to_html(sections(trace, ROWS))))
+
+
 def sections_and_ops(
     trace: Trace, sections: Callable[[Trace, int], list[Section]], picture: Callable[[Trace], str] = no_picture
 ) -> CompositeWidget:

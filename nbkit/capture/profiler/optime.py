@@ -12,6 +12,7 @@ from nbkit import units
 from nbkit.capture.calibration import peaks_of_most
 from nbkit.capture.calls.thread_state import ThreadState
 from nbkit.capture.frames.build import machine_text, now_text, versions
+from nbkit.capture.hang.after_error import save_after_error
 from nbkit.capture.profiler.alternatives import measure
 from nbkit.capture.profiler.kineto import KinetoOptions, check_free, device_to_record, event_overhead_us
 from nbkit.capture.profiler.kineto_recording import ELSEWHERE, TAKEN, KinetoRecording, Run
@@ -178,6 +179,9 @@ class optime(Startable[Trace]):  # noqa: N801  a context manager is named like t
         if error is not None and own_failure is None:
             without_our_frames(error)
         self._fill(error, own_failure)
+        if error is not None and not self.running:
+            assert self.trace is not None
+            save_after_error(self.trace, error)
         if error is None and (self.warmup or self.repeats) and not self.is_called_again:
             raise OptionError("Nothing was recorded: a `with` block runs once; use nbkit.optime(repeats=N).run(step).")
 

@@ -16,6 +16,7 @@ from nbkit.capture.distributed.collective_recording import CollectiveRecording
 from nbkit.capture.frames.build import build, machine_text, now_text, versions
 from nbkit.capture.frames.op_rows import without_spans
 from nbkit.capture.frames.selection import Selection
+from nbkit.capture.hang.after_error import save_after_error
 from nbkit.capture.native.library import library, own_work
 from nbkit.capture.raw.flat_list import FlatList
 from nbkit.capture.raw.recording import Recording, next_sequence_number
@@ -171,6 +172,9 @@ class Recorder(Startable[Trace]):
             self._fill(error, from_op, getters, own_failure)
             for recorder in removed:
                 recorder._forget()
+        if error is not None and is_outermost:
+            assert self.trace is not None
+            save_after_error(self.trace, error)
 
     def _fill(self, error: BaseException | None, from_op: bool, getters: int, own_failure: str | None) -> None:
         assert self.trace is not None

@@ -32,17 +32,17 @@ class PlainUnpickler(pickle.Unpickler):
         raise RefusedPickleError("it refers to what is outside the file")
 
 
-def load_plain(path: Path) -> Any:
+def load_plain(path: Path, expected: str = EXPECTED) -> Any:
     """Returns the data of a pickle, gzipped or not. Raises TraceError if it is cut off, damaged or no plain data.
 
-    All opcodes are checked before the first of them runs.
+    All opcodes are checked before the first of them runs. `expected` says what the file should have been.
     """
     try:
         with path.open("rb") as file, _unpacked(file, path.stat().st_size) as pickled:
             _check(pickled)
             return PlainUnpickler(pickled).load()
     except RefusedPickleError as error:
-        raise TraceError(f"{path} cannot be read: {error}; {EXPECTED}.") from error
+        raise TraceError(f"{path} cannot be read: {error}; {expected}.") from error
     except EOFError as error:
         raise TraceError(f"{path} is cut off; copy it again whole, or dump it again.") from error
     except (gzip.BadGzipFile, zlib.error) as error:
@@ -50,11 +50,11 @@ def load_plain(path: Path) -> Any:
     except OSError as error:
         raise cannot_read(path, error) from error
     except MemoryError as error:
-        raise TraceError(f"{path} needs more memory than there is, or is damaged; {EXPECTED}.") from error
+        raise TraceError(f"{path} needs more memory than there is, or is damaged; {expected}.") from error
     except (
         Exception
     ) as error:  # of a damaged pickle anything: an unhashable key, a text that is no UTF-8, an empty stack
-        raise TraceError(f"{path} is a damaged pickle ({type(error).__name__}: {error}); {EXPECTED}.") from error
+        raise TraceError(f"{path} is a damaged pickle ({type(error).__name__}: {error}); {expected}.") from error
 
 
 def _check(file: IO[bytes]) -> None:

@@ -24,7 +24,7 @@ LATER_STEPS = (
 # Figures of a recording that a reader of findings needs; the summary has all. Some are known by their value alone.
 FIGURES = {
     *("step", "steps", "loss", "aten ops", "allocations", "allocation", "left results", "right results", "torch"),
-    *("graph", "graphs", "node", "nodes", "edge", "edges", "module", "modules", "rank", "ranks"),
+    *("graph", "graphs", "node", "nodes", "edge", "edges", "module", "modules", "call", "calls", "rank", "ranks"),
 }
 FORMS = {"looked into": "{} looked into", "wall time": "{}", "device": "{}", "devices": "{}"}
 

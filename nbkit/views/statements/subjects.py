@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from nbkit.trace.trace import Trace
 from nbkit.views.statements.against import against_statements
 from nbkit.views.statements.alignment import agreement_statements
+from nbkit.views.statements.collectives import collective_chips, collective_statements
 from nbkit.views.statements.cost import cost_statements
 from nbkit.views.statements.differences import difference_chips, difference_statements
 from nbkit.views.statements.memory import memory_statements
@@ -83,5 +84,6 @@ SUBJECTS = (
     Subject(["ranks"], rank_statements),
     Subject(["costs"], cost_statements),
     Subject(["blocks"], memory_statements),
+    Subject(["collectives"], collective_statements, collective_chips, judges=True),
     Subject(["replaced", "casts"], operator_statements, in_report=True),
 )

@@ -28,7 +28,7 @@ LEVEL_NOUNS = {
     "kernel": ("kernel", "kernels"),
 }
 # Frames of traces that need not have ops.
-WITHOUT_OPS = ("nodes", "stacks", "results", "ranks")
+WITHOUT_OPS = ("nodes", "stacks", "results", "ranks", "collectives")
 # How the notes begin that say what a verb leaves out of every step; widgets/src/shared/header.js has it, too.
 SKIPPED = "skipped "
 AUTOGRAD = r"^autograd::|Backward\d*$|AccumulateGrad$"
@@ -111,6 +111,13 @@ def _aligned(trace: Trace) -> list[tuple[str, str]]:
     return [(f"{side} results", units.count(counts.get(side, 0))) for side in ("left", "right")]
 
 
+def _dumped(trace: Trace) -> list[tuple[str, str]]:
+    """Counts the calls of collectives in flight recorder dumps, which have nothing else."""
+    if "ops" in trace.frames:
+        return []
+    return [_counted("call", len(trace.collectives)), _counted("rank", len(trace.meta.get("ranks", [])))]
+
+
 def is_module_tree(nodes: pd.DataFrame) -> bool:
     """Returns whether nodes are those of modules and what they hold, without an op that is computed."""
     return bool((nodes["kind"] == "module").any() and not (nodes["kind"] == "op").any())
@@ -167,6 +174,7 @@ COUNTED: dict[str, Callable[[Trace], list[tuple[str, str]]]] = {
     "stacks": _allocations,
     "results": _aligned,
     "ranks": _ranks,
+    "collectives": _dumped,
 }
 
 

@@ -1,0 +1,24 @@
+"""Runs all rules of why a distributed job hangs over the calls of its ranks."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import pandas as pd
+
+from nbkit.findings.collectives.job import Job
+from nbkit.findings.finding import findings_frame, rules_in
+
+RULES = rules_in("nbkit.findings.collectives")
+
+
+def collective_findings(frame: pd.DataFrame, meta: Mapping[str, Any]) -> tuple[pd.DataFrame, list[str]]:
+    """Returns what the ranks of a job did not do alike, from the frame `collectives` of their dumps, and notes.
+
+    `meta` has `ranks`, one mapping per dump (rank, is_whole, dumped_ns, unfinished), `groups` with the members that are
+    known, and world_size if it is. One rank alone has nothing to be compared with.
+    """
+    job = Job(frame, meta)
+    if len(job.ranks) < 2:
+        return findings_frame([]), job.notes
+    found = [finding for one in RULES for finding in one(job)]
+    return findings_frame(found), job.notes

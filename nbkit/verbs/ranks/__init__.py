@@ -1,0 +1,1 @@
+"""Verbs about a job of several processes."""
