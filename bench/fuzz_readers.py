@@ -26,6 +26,7 @@ from torch.profiler import profile
 import nbkit
 from nbkit import Trace, TraceError
 from tests.readers.cuda_trace import AROUND, events
+from tests.readers.flight_recorder.dumps import call, dump
 from tests.support.graph_texts import ONEFLOW, PADDLE, PIR
 
 # What a field becomes: numbers at the limits, other types, texts that no frame holds.
@@ -144,7 +145,10 @@ def writers() -> dict[str, tuple[str, bytes, Callable[[random.Random], bytes]]]:
     def as_json(data: Any) -> bytes:
         return json.dumps(data).encode()
 
-    text = json.dumps(by_torch, indent=1)
+    text, ring = (
+        json.dumps(by_torch, indent=1),
+        dump([call(), call("broadcast"), call("all_gather", (2,), out=[[3, 2]])]),
+    )
     return {
         "Chrome, of torch": (".json", *fields(by_torch, "traceEvents", as_json)),
         "Chrome, with kernels": (".json", *fields(by_hand, "traceEvents", as_json)),
@@ -152,6 +156,8 @@ def writers() -> dict[str, tuple[str, bytes, Callable[[random.Random], bytes]]]:
         "Chrome, as text": (".json", text.encode(), changed_text(text)),
         "snapshot, blocks": (".pickle", *fields(memory, "segments", pickle.dumps)),
         "snapshot, events": (".pickle", *fields(memory, "device_traces", pickle.dumps)),
+        "flight recorder": (".pickle", *fields(ring, "entries", pickle.dumps)),
+        "flight recorder, around": (".json", *fields(ring, "pg_config", as_json)),
         "OneFlow": (".log", ONEFLOW.encode(), changed_text(ONEFLOW)),
         "Paddle": (".txt", PADDLE.encode(), changed_text(PADDLE)),
         "Paddle, PIR": (".txt", PIR.encode(), changed_text(PIR)),
@@ -161,7 +167,9 @@ def writers() -> dict[str, tuple[str, bytes, Callable[[random.Random], bytes]]]:
 
 def rows_and_words(trace: Trace) -> tuple[int, str]:
     """Returns how many rows a trace has, and all that is said of what it lacks."""
-    rows = sum(len(trace.frames[name]) for name in ("ops", "memory", "blocks", "nodes") if name in trace.frames)
+    rows = sum(
+        len(trace.frames[name]) for name in ("ops", "memory", "blocks", "nodes", "collectives") if name in trace.frames
+    )
     return rows, str([trace.meta.get(name) for name in ("skipped", "notes", "skipped_lines")])
 
 

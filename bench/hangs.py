@@ -143,14 +143,16 @@ def judged(case: Case) -> tuple[bool, int, str]:
         for finding in trace.findings.to_dict("records")
         if finding["severity"] != "hint"
     ]
-    wrong = sum(bool({*found["ranks"]} - {case.rank}) for _, found in told)
+    # A rank without a dump is named as such, and blamed for nothing.
+    dumped = {int(file.stem[5:]) for file in case.folder.glob("rank_*")}
+    wrong = sum(bool({*found["ranks"]} & dumped - {case.rank}) for _, found in told)
     said = " | ".join(finding["message"] for finding, _ in told)
     if case.fault == "none":
         return not told, len(told), said
     place = f"hangs.py:{line(PLANTED.get(case.fault, 'first'))}"
     is_right = any(
         (found["ranks"] == [case.rank] or (case.ranks == 2 and not found["ranks"]))
-        and (case.variant == "JSON" or place in finding["message"] or case.fault == "dead")
+        and (case.variant == "JSON" or place in finding["message"] or case.rank not in dumped)
         for finding, found in told
     )
     return is_right, wrong, said

@@ -40,6 +40,6 @@ def test_the_reader_is_that_of_the_content(tmp_path, text, reader):
 
 def test_the_formats_are_listed_in_words():
     assert KINDS == (
-        "a Chrome trace of torch.profiler, a dump of torch's flight recorder, a memory snapshot of torch.cuda, a OneFlow "
-        "nn.Graph log, a Paddle program or an ONNX model"
+        "a Chrome trace of torch.profiler, a dump of torch's flight recorder, a memory snapshot of torch.cuda, "
+        "a OneFlow nn.Graph log, a Paddle program or an ONNX model"
     )

@@ -16,6 +16,8 @@ from nbkit.ops.collectives import ALIKE, INPUTS
 Ints = npt.NDArray[np.int64]
 NS_PER_US = 1e3
 TEXTS = ("op", "input_shapes", "output_shapes", "input_dtypes", "output_dtypes")
+# A number beyond this is no rank, such as a date in the name of a file.
+MOST_RANKS = 200_000
 # Of the calls of a rank that are compared with those of another one.
 LONGEST = 100_000
 
@@ -80,8 +82,8 @@ class Job:
             one["rank"]: one for one in meta.get("ranks", []) if one["rank"] is not None
         }
         self.ranks = sorted(self.about)
-        world = int(meta.get("world_size") or 0)
-        self.absent = sorted(set(range(max([world, *(rank + 1 for rank in self.ranks)], default=0))) - {*self.ranks})
+        world = max([int(meta.get("world_size") or 0), *(rank + 1 for rank in self.ranks)])
+        self.absent = sorted({*range(world)} - {*self.ranks}) if world <= MOST_RANKS else []
         self.notes: list[str] = []
         self.partings: dict[str, Any] = {}  # what rules found of each group
         self.started_ns = int(meta.get("started_ns") or 0)

@@ -217,7 +217,8 @@ def stalled(job: Job) -> Iterator[Finding]:
         waiting = [rank for rank in rows if job.is_unfinished(group.name, rank, number)]
         made = max(map(job.created_ns, rows.values()))
         waited = (max(job.about[rank]["dumped_ns"] for rank in rows) - made) / NS_PER_S
-        is_waiting = bool(waiting) and waited >= LEAST_WAIT_S and (len(rows) > 1 or bool(absent))
+        # A call that one rank has ended has all that it waited for; its dump may say so of others a moment later.
+        is_waiting = len(waiting) == len(rows) and waited >= LEAST_WAIT_S and (len(rows) > 1 or bool(absent))
         if absent or is_waiting:
             found = _stalled(job, group, number, rows, waiting if is_waiting else [], absent, waited)
             yield replace(found, severity="hint") if is_explained else found
@@ -247,7 +248,7 @@ def _stalled(
         them = "it" if len(absent) == 1 else "them"
         words.append(f"; there is no dump of {ranks_text(absent)}, so that nothing is known of {them}")
     return stalled.finding(
-        severity="warning" if waiting or len(absent) < len(rows) else "hint",
+        severity="warning" if waiting or len(absent) <= len(rows) else "hint",
         message="".join(words),
         advice=NO_DUMP if absent else ALL_MADE,
         source=most_frequent(job, rows.values()),

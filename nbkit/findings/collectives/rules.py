@@ -15,10 +15,12 @@ def collective_findings(frame: pd.DataFrame, meta: Mapping[str, Any]) -> tuple[p
     """Returns what the ranks of a job did not do alike, from the frame `collectives` of their dumps, and notes.
 
     `meta` has `ranks`, one mapping per dump (rank, is_whole, dumped_ns, unfinished), `groups` with the members that are
-    known, and world_size if it is. One rank alone has nothing to be compared with.
+    known, and world_size if it is. One dump alone, whose rank meta has, has nothing to be compared with.
     """
+    if "rank" in meta:
+        return findings_frame([]), []
     job = Job(frame, meta)
-    if len(job.ranks) < 2:
+    if len(job.ranks) + len(job.absent) < 2:
         return findings_frame([]), job.notes
     found = [finding for one in RULES for finding in one(job)]
     return findings_frame(found), job.notes

@@ -34,8 +34,10 @@ UNDESCRIBED = ("", "undefined")
 # The groups of the whole job that TORCH_DISTRIBUTED_DEBUG=DETAIL leaves without a name: of calls, and of its checks.
 # Those made later have in each process the number that it had come to, which tells nothing about others.
 UNNAMED_WORLD = ("unnamed 0", "unnamed 1")
+WORLD = "(default_pg)"
 API_FILE = "distributed_c10d.py"
 UNFINISHED = 100
+MOST_BYTES = 1 << 62
 SIDES = ("input", "output")
 # What is read of a call, and what stands where a dump lacks it.
 FIELDS: dict[str, Any] = {
@@ -133,7 +135,7 @@ class Columns:
 
     def _label(self, name: tuple[str, str], dump: Dump) -> str:
         """Returns what a group is called; where ranks give one name to different groups, with its members."""
-        group = name[0] if not name[0] or name[1] in UNDESCRIBED else f"{name[0]} ({name[1]})"
+        group = str(name[0] or "") if not name[0] or name[1] in UNDESCRIBED else f"{name[0]} ({name[1]})"
         members = dump.groups.get(name)
         if members and self.groups.setdefault(group, members) != members:
             group = f"{group} of ranks {', '.join(map(str, members[:MOST_LISTED]))}"
@@ -143,13 +145,22 @@ class Columns:
     def _describe(self, group: str, name: str, one: Mapping[str, Any]) -> Kind:
         call, _, peers = str(name).rpartition(":")[2].partition(" ")
         dtypes = [[DTYPES.get(dtype, dtype.lower()) for dtype in one.get(f"{side}_dtypes") or ()] for side in SIDES]
-        shapes = [one[f"{side}_sizes"] for side in SIDES]
+        shapes = [[[*map(int, shape)] for shape in one.get(f"{side}_sizes") or ()] for side in SIDES]
         widths = [element_bytes(dtype) for dtype in dtypes[0]]
         are_known = None not in widths and len(widths) == len(shapes[0])
         size_bytes = sum(prod(shape) * (width or 0) for shape, width in zip(shapes[0], widths, strict=False))
         texts = [json.dumps(value) for value in (*shapes, *dtypes)]
         peer = _peer(call, peers, self.groups.get(group, []))
-        return Kind(collective_of(call), group, peer, *texts, size_bytes if are_known else None)
+        return Kind(
+            collective_of(call), group, peer, *texts, size_bytes if are_known and 0 <= size_bytes < MOST_BYTES else None
+        )
+
+    def world_sizes(self) -> Iterable[int]:
+        """Yields of how many ranks the group of all is, as its all_gathers tell: [4] goes in, [n, 4] comes out."""
+        for one in self.described:
+            sent, got = json.loads(one.input_shapes), json.loads(one.output_shapes)
+            if one.op == "all_gather" and one.group.endswith(WORLD) and len(sent) == len(got) == 1:
+                yield from got[0][:1] if got[0][1:] == sent[0] else ()
 
     def frame(self) -> pd.DataFrame:
         """Returns the frame: ranks one after the other, the calls of each in their order."""
@@ -225,7 +236,9 @@ def _coded(texts: Iterable[str], codes: dict[str, int], count: int) -> npt.NDArr
 
 def texts_of(texts: Sequence[str | None], codes: Ints) -> Any:
     """Returns a column of texts by their codes."""
-    values = pa.DictionaryArray.from_arrays(pa.array(codes, pa.int32()), pa.array(texts, pa.large_string()))
+    values = pa.DictionaryArray.from_arrays(
+        pa.array(codes, pa.int32()), pa.array([text and encodable(text) for text in texts], pa.large_string())
+    )
     return TEXT.__from_arrow__(values.cast(pa.large_string()))  # type: ignore[attr-defined]
 
 

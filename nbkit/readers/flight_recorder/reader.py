@@ -21,7 +21,7 @@ NO_LINES = "No dump has stacks, so that no call has its line: JSON never has the
 
 def read_flight_recorder(path: str | Path) -> Trace:
     """Returns the frame collectives of one dump. Raises TraceError if it is absent, damaged or of another kind."""
-    return _trace([Path(path)], Path(path).name)
+    return _trace([Path(path)], Path(path).name, is_alone=True)
 
 
 def read_flight_recorders(folder: Path) -> Trace:
@@ -47,7 +47,7 @@ def _instead(folder: Path) -> str:
     return "let each process write one by nbkit.dump_ranks(folder)."
 
 
-def _trace(files: Sequence[Path], name: str) -> Trace:
+def _trace(files: Sequence[Path], name: str, *, is_alone: bool = False) -> Trace:
     columns, ranks, about, done = Columns(), [], [], 0
 
     def describe() -> str:
@@ -61,6 +61,8 @@ def _trace(files: Sequence[Path], name: str) -> Trace:
             done += 1
         frame = columns.frame()
     meta = _meta(name, bool(frame["source"].isna().all()), columns, ranks, about)
+    if is_alone and ranks[0]["rank"] is not None:
+        meta["rank"] = ranks[0]["rank"]
     findings, notes = collective_findings(frame, meta)
     return Trace({"collectives": frame, "findings": findings}, {**meta, "notes": [*meta["notes"], *notes]})
 
@@ -87,9 +89,9 @@ def _once(files: Sequence[Path]) -> list[Path]:
 def _meta(
     name: str, is_blind: bool, columns: Columns, ranks: list[dict[str, Any]], about: Sequence[Mapping[str, Any]]
 ) -> dict[str, Any]:
-    started, several = columns.started_ns, len(ranks) > 1
+    started = columns.started_ns
     sizes = [one["world_size"] for one in about if isinstance(one.get("world_size"), int)]
-    world = max([*sizes, *(len(members) for members in columns.groups.values())], default=None)
+    world = max([*sizes, *columns.world_sizes(), *map(len, columns.groups.values())], default=None)
     notes = [NO_LINES] if is_blind and any(one["calls"] for one in ranks) else []
     wrapped = sum(not one["is_whole"] for one in ranks)
     if wrapped:
@@ -103,7 +105,6 @@ def _meta(
         "error": None,
         "versions": {},
         "notes": notes,
-        **({} if several or ranks[0]["rank"] is None else {"rank": ranks[0]["rank"]}),
         **({} if world is None else {"world_size": world}),
         "started_ns": started,
         "ranks": ranks,

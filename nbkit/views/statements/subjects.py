@@ -4,9 +4,9 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from nbkit.trace.trace import Trace
+from nbkit.views.sections.collectives import collective_chips, collective_statements
 from nbkit.views.statements.against import against_statements
 from nbkit.views.statements.alignment import agreement_statements
-from nbkit.views.statements.collectives import collective_chips, collective_statements
 from nbkit.views.statements.cost import cost_statements
 from nbkit.views.statements.differences import difference_chips, difference_statements
 from nbkit.views.statements.memory import memory_statements

@@ -57,6 +57,15 @@ def test_a_single_dump_is_read_and_compared_with_nothing(tmp_path):
     assert "of one rank in 1 group: nothing to compare it with. Give the folder" in trace.brief()
 
 
+def test_a_folder_with_one_dump_knows_by_an_all_gather_who_else_there_was(tmp_path):
+    gathered = call("all_gather", (2, 3), out=[[3, 2, 3]])
+    trace = nbkit.load(write(tmp_path / "dumps", {1: dump([call(), gathered])}))
+    assert trace.meta["world_size"] == 3
+    assert trace.findings["message"].str.endswith(
+        "no dump of ranks 0 and 2, so that nothing is known of them"
+    ).tolist() == [True]
+
+
 def test_a_saved_trace_is_the_same(tmp_path):
     folder = write(tmp_path / "dumps", {rank: dump([call()] * (2 + rank)) for rank in range(3)})
     trace = nbkit.load(folder)

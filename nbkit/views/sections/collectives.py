@@ -23,7 +23,7 @@ def collective_statements(trace: Trace) -> list[Statement] | None:
     if not len(frame):
         return [Statement("", (("The dumps hold no call, so that nothing can be compared.",),))]
     groups = units.counted(int(frame["group"].nunique()), "group")
-    if len(ranks) < 2:
+    if len(ranks) < 2 and not len(trace.findings):
         told = f"{units.counted(len(frame), 'call')} of one rank in {groups}: nothing to compare it with."
         return [Statement("", ((told, " Give the folder with the dumps of all ranks."),))]
     calls = f"{units.counted(len(frame), 'call')} of {units.counted(len(ranks), 'rank')} in {groups}"
