@@ -39,7 +39,7 @@ class Missing:
     def waited_s(self, job: Job) -> float:
         """Returns for how many seconds the others waited, at most, when they dumped."""
         made = min(job.created_ns(row) for row in self.rows.values())
-        return (max(job.about[rank]["dumped_ns"] for rank in self.rows) - made) / NS_PER_S
+        return (max(float(job.about[rank]["dumped_ns"]) for rank in self.rows) - made) / NS_PER_S
 
 
 def missing_calls(job: Job) -> list[Missing]:
@@ -55,27 +55,25 @@ def _missing_of(job: Job, group: Group) -> Missing | None:
             return None
         place = min(parting.left_out.values())
         ranks = [rank for rank, at_place in parting.left_out.items() if at_place == place]
-        made, own = (
-            {rank: group.calls[rank][place] for rank in of if place in group.calls[rank]}
-            for of in (parting.reference, ranks)
-        )
-        return Missing(group, place, ranks, made, own, True)
+        calls = {rank: calls[place] for rank, calls in group.calls.items() if place in calls}
+        reference, mine = ({rank: calls[rank] for rank in of if rank in calls} for of in (parting.reference, ranks))
+        return Missing(group, place, ranks, reference, mine, True)
     if first > max(group.last.values(), default=0):
         return None
     behind = [rank for rank, last in group.last.items() if last < first]
     rows = {rank: calls[first] for rank, calls in group.calls.items() if first in calls}
-    if not rows:  # the rings of the others have dropped it
-        later = {rank: min((seq for seq in calls if seq > first), default=0) for rank, calls in group.calls.items()}
-        rows = {rank: group.calls[rank][seq] for rank, seq in later.items() if seq}
+    if not rows:  # the rings of the others have dropped it: they missed the first that is left as well
+        first = min(seq for calls in group.calls.values() for seq in calls if seq > first)
+        rows = {rank: calls[first] for rank, calls in group.calls.items() if first in calls}
     made = min(job.created_ns(row) for row in rows.values())
     older = [rank for rank in behind if job.about[rank]["dumped_ns"] < made]
     ranks = [rank for rank in behind if rank not in older]
     own = {rank: group.calls[rank][group.last[rank]] for rank in ranks if group.last[rank]}
     if len(ranks) == 1 and ranks[0] in own and len(rows) > 1:
-        place = left_out(job, group, ranks[0], max(rows, key=lambda rank: group.last[rank]))
-        if place is not None:
-            at_place = {rank: calls[place] for rank, calls in group.calls.items() if place in calls and rank in rows}
-            return Missing(group, place, ranks, at_place, {ranks[0]: group.calls[ranks[0]][place]}, True)
+        inside = left_out(job, group, ranks[0], max(rows, key=lambda rank: group.last[rank]))
+        if inside is not None:
+            there = {rank: calls[inside] for rank, calls in group.calls.items() if inside in calls and rank in rows}
+            return Missing(group, inside, ranks, there, {ranks[0]: group.calls[ranks[0]][inside]}, True)
     return Missing(group, first, ranks, rows, own, older=older)
 
 

@@ -149,10 +149,13 @@ class Columns:
         widths = [element_bytes(dtype) for dtype in dtypes[0]]
         are_known = None not in widths and len(widths) == len(shapes[0])
         size_bytes = sum(prod(shape) * (width or 0) for shape, width in zip(shapes[0], widths, strict=False))
-        texts = [json.dumps(value) for value in (*shapes, *dtypes)]
-        peer = _peer(call, peers, self.groups.get(group, []))
         return Kind(
-            collective_of(call), group, peer, *texts, size_bytes if are_known and 0 <= size_bytes < MOST_BYTES else None
+            collective_of(call),
+            group,
+            _peer(call, peers, self.groups.get(group, [])),
+            *map(json.dumps, shapes),
+            *map(json.dumps, dtypes),
+            size_bytes=size_bytes if are_known and 0 <= size_bytes < MOST_BYTES else None,
         )
 
     def world_sizes(self) -> Iterable[int]:

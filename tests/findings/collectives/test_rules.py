@@ -88,6 +88,13 @@ def test_rings_that_have_wrapped_are_compared_by_number(tmp_path):
     assert found(tmp_path, dumps)[1] == [("missing_rank", "error", [2], 15)]
 
 
+def test_a_call_that_all_rings_have_dropped_stands_for_the_first_that_is_left(tmp_path):
+    calls = [A, B, C] * 5
+    assert found(
+        tmp_path, job(*calls) | {0: dump(calls, 9), 1: dump(calls[:4]), 2: dump(calls, 10), 3: dump(calls, 9)}
+    )[1] == [("missing_rank", "error", [1], 10)]
+
+
 def test_a_rank_whose_ring_has_dropped_its_calls_of_a_group_is_not_blamed(tmp_path):
     groups = {"1": {"name": "1", "desc": "own", "ranks": "[0, 1, 2]"}}
     dumps = {rank: dump([OWN, OWN, A, A], groups=groups) for rank in (0, 1)}
