@@ -90,14 +90,16 @@ __version__ = "0.1.0"
 __all__ = [
     "FAULT_KINDS", "CostError", "Device", "DiffTable", "Fault", "FlameGraph", "GraphView", "NbkitError",
     "NonFiniteError", "OpTable", "OptionError", "PatternError", "RecorderError", "SchemaError", "SimulatedDevice",
-    "Trace", "TraceError", "align_clocks", "build_recorder", "by_input_shapes", "by_module_tree", "calibrate", "call_of",
-    "compare_cost", "compare_exports", "compare_times",
-    "compare_values", "cost_table", "cost_table_text",
-    "cost_tree", "device_use", "dump_ranks", "fits", "gaps_by_module", "held_at_peak", "largest_gaps", "launch_delays", "leaks", "load", "memory_peaks", "module_table", "module_table_text", "op_times", "opalign",
-    "opaudit", "opbisect", "opcapture", "opcast", "opcheck", "opcost", "opdiff", "opdoctor", "opfallback",
-    "opgraph", "ophook", "opreplay", "opreport", "opstable", "optime", "optrace", "plot_cost", "plot_errors",
-    "plot_gradients", "plot_memory", "plot_metrics", "plot_modules", "plot_op_counts", "plot_ops", "plot_repeats",
-    "plot_roofline", "plot_steps", "producers", "register_flop_formula", "register_shape_formula", "roofline", "script_of", "side_by_side_text", "synchronising_calls", "tensors_with_ops", "what_if", "with_times",
+    "Trace", "TraceError", "align_clocks", "build_recorder", "by_input_shapes", "by_module_tree", "calibrate",
+    "call_of", "compare_cost", "compare_exports", "compare_times", "compare_values", "cost_table",
+    "cost_table_text", "cost_tree", "device_use", "dump_ranks", "fits", "gaps_by_module", "held_at_peak",
+    "largest_gaps", "launch_delays", "leaks", "load", "memory_peaks", "module_table", "module_table_text",
+    "op_times", "opalign", "opaudit", "opbisect", "opcapture", "opcast", "opcheck", "opcost", "opdiff", "opdoctor",
+    "opfallback", "opgraph", "ophook", "opreplay", "opreport", "opstable", "optime", "optrace", "plot_cost",
+    "plot_errors", "plot_gradients", "plot_memory", "plot_metrics", "plot_modules", "plot_op_counts", "plot_ops",
+    "plot_repeats", "plot_roofline", "plot_steps", "producers", "register_flop_formula", "register_shape_formula",
+    "roofline", "script_of", "side_by_side_text", "synchronising_calls", "tensors_with_ops", "what_if",
+    "with_times",
 ]  # fmt: skip
 
 # Imported at first use: a trace or a dump is read without torch, and plotly and anywidget take their time.
