@@ -62,6 +62,7 @@ if TYPE_CHECKING:  # for editors and type checkers; at run time each is imported
     from nbkit.simulated import FAULT_KINDS, Fault, SimulatedDevice
     from nbkit.verbs.alignment.exports import compare_exports
     from nbkit.verbs.alignment.opalign import opalign
+    from nbkit.verbs.conversion.convert import convert
     from nbkit.verbs.load import load
     from nbkit.verbs.opgraph import opgraph
     from nbkit.views.alignment.text import side_by_side_text
@@ -91,7 +92,7 @@ __all__ = [
     "FAULT_KINDS", "CostError", "Device", "DiffTable", "Fault", "FlameGraph", "GraphView", "NbkitError",
     "NonFiniteError", "OpTable", "OptionError", "PatternError", "RecorderError", "SchemaError", "SimulatedDevice",
     "Trace", "TraceError", "align_clocks", "build_recorder", "by_input_shapes", "by_module_tree", "calibrate",
-    "call_of", "compare_cost", "compare_exports", "compare_times", "compare_values", "cost_table",
+    "call_of", "compare_cost", "compare_exports", "compare_times", "compare_values", "convert", "cost_table",
     "cost_table_text", "cost_tree", "device_use", "dump_ranks", "fits", "gaps_by_module", "held_at_peak",
     "largest_gaps", "launch_delays", "leaks", "load", "memory_peaks", "module_table", "module_table_text",
     "op_times", "opalign", "opaudit", "opbisect", "opcapture", "opcast", "opcheck", "opcost", "opdiff", "opdoctor",
@@ -147,6 +148,7 @@ _HOMES = {
     "nbkit.simulated": ("FAULT_KINDS", "Fault", "SimulatedDevice"),
     "nbkit.verbs.alignment.exports": ("compare_exports",),
     "nbkit.verbs.alignment.opalign": ("opalign",),
+    "nbkit.verbs.conversion.convert": ("convert",),
     "nbkit.verbs.load": ("load",),
     "nbkit.verbs.opgraph": ("opgraph",),
     "nbkit.views.alignment.text": ("side_by_side_text",),

@@ -16,20 +16,28 @@ def parents(thread: Ints, start: Ints, end: Ints) -> Ints:
 
     The events are in call order. One that ends after the event it began in is not nested in it.
     """
-    parent = [-1] * len(start)
-    stacks: dict[int, list[int]] = {}
-    starts, ends = start.tolist(), end.tolist()
-    for row, (number, began, ended) in enumerate(zip(thread.tolist(), starts, ends, strict=True)):
-        stack = stacks.setdefault(number, [])
+    parent = np.full(len(start), -1, dtype=np.int64)
+    order = np.argsort(thread, kind="stable")
+    for rows in np.split(order, np.flatnonzero(np.diff(thread[order])) + 1):
+        within = np.array(_parents_of_one(start[rows].tolist(), end[rows].tolist()), dtype=np.int64)
+        inside = within >= 0
+        parent[rows[inside]] = rows[within[inside]]
+    return parent
+
+
+def _parents_of_one(starts: list[int], ends: list[int]) -> list[int]:
+    """Returns the same of the events of one thread."""
+    parent = []
+    stack: list[int] = []
+    for row, (began, ended) in enumerate(zip(starts, ends, strict=True)):
         while stack and ends[stack[-1]] <= began:
             stack.pop()
-        if stack:
-            at = len(stack) - 1
-            while at >= 0 and ends[stack[at]] < ended:
-                at -= 1
-            parent[row] = stack[at] if at >= 0 else -1
+        at = len(stack) - 1
+        while at >= 0 and ends[stack[at]] < ended:
+            at -= 1
+        parent.append(stack[at] if at >= 0 else -1)
         stack.append(row)
-    return np.array(parent, dtype=np.int64)
+    return parent
 
 
 def depth_levels(parent: Ints) -> list[Ints]:

@@ -1,6 +1,6 @@
 """Turns events into the frames `ops` and `memory`."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +18,7 @@ from nbkit.timeline.links import PHASES, Links, launches, link
 from nbkit.timeline.nesting import call_order, inherited, overlaps, self_times, subtree_sums
 
 UNKNOWN = (ABSENT, 0)  # no address
+WORK, FLOPS = "work", "flops"
 FIXED_LEVELS = {MODULE: "module", RUNTIME: "runtime", KERNEL: "kernel"}
 
 
@@ -35,15 +36,40 @@ class Timeline:
 
 def timeline(events: Events) -> Timeline:
     """Returns the frames of the events, which may stand in any order; their start counts from `origin_ns`."""
-    events = events.at(call_order(starts(events), events.duration_ns))
+    laid = laid_out(events.at(call_order(starts(events), events.duration_ns)))
+    memory = memory_frame(laid.events, laid.op_id[laid.links.parent], laid.start_us)
+    return Timeline(laid.ops, memory, laid.communication)
+
+
+@dataclass(frozen=True)
+class LaidOut:
+    """Holds events in call order, what they belong to, and their rows of `ops`."""
+
+    events: Events
+    links: Links
+    rows: Ints  # the events that are rows, in order
+    op_id: Ints  # of each event, -1 for one that is no row; the last entry answers for -1
+    start_us: npt.NDArray[np.float64]
+    ops: pd.DataFrame
+
+    @property
+    def communication(self) -> list[str | None]:
+        """Returns what the file tells of the collective that each row of `ops` is."""
+        told = self.events.texts("communication")
+        return [told[row] for row in self.rows.tolist()]
+
+
+def laid_out(events: Events, known: Collection[str] = ()) -> LaidOut:
+    """Returns the rows of events that stand in call order already.
+
+    `known` tells of events that are a part of a recording what others have: WORK on devices, FLOPS.
+    """
     links = link(events)
     rows = np.flatnonzero(events.kind != MEMORY)
-    op_id = np.full(len(events) + 1, ABSENT, dtype=np.int64)  # the last entry answers for -1
+    op_id = np.full(len(events) + 1, ABSENT, dtype=np.int64)
     op_id[rows] = np.arange(len(rows))
     start_us = (events.start_ns - origin(events)) / 1e3
-    ops = _ops(events, links, rows, op_id, start_us)
-    told = events.texts("communication")
-    return Timeline(ops, memory_frame(events, op_id[links.parent], start_us), [told[row] for row in rows.tolist()])
+    return LaidOut(events, links, rows, op_id, start_us, _ops(events, links, rows, op_id, start_us, known))
 
 
 def starts(events: Events) -> Ints:
@@ -66,11 +92,18 @@ def origin(events: Events) -> int:
     return int(events.start_ns[0]) if len(events) else 0
 
 
-def _ops(events: Events, links: Links, rows: Ints, op_id: Ints, start_us: npt.NDArray[np.float64]) -> pd.DataFrame:
+def _ops(
+    events: Events,
+    links: Links,
+    rows: Ints,
+    op_id: Ints,
+    start_us: npt.NDArray[np.float64],
+    known: Collection[str],
+) -> pd.DataFrame:
     ops, levels = _named(events)
     of_module = {name: _owned(events, name, links.owner) for name in ("model", "module")}
     calls = np.append(events.integers("module_call"), ABSENT)[links.owner]
-    total_device, self_device = _device_times(events, links)
+    total_device, self_device = _device_times(events, links, WORK in known)
     columns: dict[str, Any] = {
         "parent_id": nullable(op_id[links.parent]),
         "level": _texts(levels),
@@ -88,7 +121,7 @@ def _ops(events: Events, links: Links, rows: Ints, op_id: Ints, start_us: npt.ND
         "self_time_us": _self_times(events, links) / 1e3,
         "total_device_time_us": total_device,
         "self_device_time_us": self_device,
-        "flops": nullable(_flops(events, links)),
+        "flops": nullable(_flops(events, links, FLOPS in known)),
         "size_bytes": nullable(np.where(events.kind == MEMORY, ABSENT, events.integers("size_bytes"))),
         "group": _texts(events.texts("group")),
         "status": _texts([RAISED if has_raised else None for has_raised in raised(events, links).tolist()]),
@@ -101,6 +134,9 @@ def _ops(events: Events, links: Links, rows: Ints, op_id: Ints, start_us: npt.ND
 
 def _texts(values: Sequence[str | None]) -> pd.api.extensions.ExtensionArray:
     """Returns a text column, built over the few different texts: a frame of a million rows has some thousands."""
+    if values.count(None) == len(values):
+        nothing: pd.api.extensions.ExtensionArray = pd.array([None], dtype=TEXT)
+        return nothing.take(np.zeros(len(values), dtype=np.intp))
     codes, different = pd.factorize(np.array(values, dtype=object))
     known: pd.api.extensions.ExtensionArray = pd.array([*different.tolist(), None], dtype=TEXT)
     return known.take(np.asarray(codes, dtype=np.intp))  # -1 takes the last, the null
@@ -108,15 +144,14 @@ def _texts(values: Sequence[str | None]) -> pd.api.extensions.ExtensionArray:
 
 def _named(events: Events) -> tuple[list[str], list[str]]:
     """Returns `op` and `level` of each event."""
-    known: dict[tuple[int, str, str | None, int], tuple[str, str]] = {}
-    pairs = []
-    blocks = events.integers("block").tolist()
-    for key in zip(events.kind.tolist(), events.name, events.texts("overload"), blocks, strict=True):
-        pair = known.get(key)
-        if pair is None:
-            pair = known[key] = _op_and_level(*key)
-        pairs.append(pair)
-    return [op for op, _ in pairs], [level for _, level in pairs]
+    codes, different = events.name_codes
+    overloads, overload_names = pd.factorize(np.array(events.texts("overload"), dtype=object))
+    texts = [*overload_names, None]
+    numbers = (events.kind, codes, overloads, events.integers("block"))
+    keys, kinds = pd.factorize(pd.MultiIndex.from_arrays(numbers))
+    pairs = [_op_and_level(kind, different[name], texts[overload], block) for kind, name, overload, block in kinds]
+    ops, levels = ([pair[at] for pair in pairs] for at in (0, 1))
+    return [ops[key] for key in keys.tolist()], [levels[key] for key in keys.tolist()]
 
 
 def _op_and_level(kind: int, name: str, overload: str | None, block: int) -> tuple[str, str]:
@@ -145,11 +180,11 @@ def _sources(events: Events, links: Links) -> dict[str, Texts]:
     return {name: [texts[at] if at >= 0 else None for at in row.tolist()] for name, texts in lines.items()}
 
 
-def _flops(events: Events, links: Links) -> Ints:
+def _flops(events: Events, links: Links, are_known: bool) -> Ints:
     """Returns the FLOPs of each event; an op inside an op of known FLOPs is not counted again."""
     flops = events.integers("flops")
     is_known = flops > 0
-    if not is_known.any():
+    if not is_known.any() and not are_known:
         return flops
     is_known &= ~stopped(events, links)
     is_known &= ~handed_on(events, links, is_known)
@@ -159,9 +194,12 @@ def _flops(events: Events, links: Links) -> Ints:
 
 def _steps(events: Events) -> Ints:
     """Returns how many optimizer steps had ended before each event."""
-    steps = events.named(names.is_optimizer_step)
-    ends = np.sort((events.start_ns + events.duration_ns)[steps])
-    return np.searchsorted(ends, events.start_ns, side="right").astype(np.int64)
+    return np.searchsorted(step_ends(events), events.start_ns, side="right").astype(np.int64)
+
+
+def step_ends(events: Events) -> Ints:
+    """Returns when each optimizer step ended, in ns, in order."""
+    return np.sort((events.start_ns + events.duration_ns)[events.named(names.is_optimizer_step)])
 
 
 def _devices(events: Events, links: Links) -> Sequence[str | None]:
@@ -180,16 +218,25 @@ def _devices(events: Events, links: Links) -> Sequence[str | None]:
 
 
 def _threads(events: Events, links: Links) -> Ints:
-    """Returns threads numbered in order of appearance, the main one 0; device work has the thread that launched it."""
+    """Returns threads numbered in order of appearance, the main one 0."""
+    codes, _ = pd.factorize(np.concatenate([[main_thread(events)], own_threads(events, links)]))
+    return np.asarray(codes[1:], dtype=np.int64)
+
+
+def main_thread(events: Events) -> int:
+    """Returns the thread that is number 0."""
+    host = events.thread[events.kind != KERNEL]
+    return events.main_thread if events.main_thread is not None else (int(host[0]) if len(host) else 0)
+
+
+def own_threads(events: Events, links: Links) -> Ints:
+    """Returns the thread of each event; device work has that which launched it, the main one where none is known."""
     thread = events.thread.copy()
     work = np.flatnonzero((events.kind == KERNEL) & (links.parent >= 0))
     thread[work] = thread[links.parent[work]]
     loose = (events.kind == KERNEL) & (links.parent < 0)
-    host = thread[events.kind != KERNEL]
-    main = events.main_thread if events.main_thread is not None else (int(host[0]) if len(host) else 0)
-    thread[loose] = main
-    codes, _ = pd.factorize(np.concatenate([[main], thread]))
-    return np.asarray(codes[1:], dtype=np.int64)
+    thread[loose] = main_thread(events)
+    return thread
 
 
 def _self_times(events: Events, links: Links) -> Ints:
@@ -204,11 +251,13 @@ def _self_times(events: Events, links: Links) -> Ints:
     return self_times(parent, events.duration_ns, more)
 
 
-def _device_times(events: Events, links: Links) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+def _device_times(
+    events: Events, links: Links, is_known: bool
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
     """Returns total_device_time_us and self_device_time_us: a kernel's time is that of the op around its launch."""
     total, own = np.full(len(events), np.nan), np.full(len(events), np.nan)
     work = np.flatnonzero(events.kind == KERNEL)
-    if not len(work):
+    if not len(work) and not is_known:
         return total, own
     spent = np.zeros(len(events))
     spent[work] = events.duration_ns[work] / 1e3

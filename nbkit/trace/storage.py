@@ -6,7 +6,8 @@ import re
 import shutil
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -44,6 +45,21 @@ def write(
 ) -> Path:
     """Writes the folder beside `path` under a temporary name and renames it; raises TraceError, SchemaError."""
     path = of_this_process(path)
+    with replacing(path) as partial:
+        for name, frame in frames.items():
+            pq.write_table(arrow_table(name, frame), partial / f"{name}.parquet", **_options(name, frame))
+        if captured:
+            write_captured(partial, captured, frames["ops"], meta)
+        write_meta(partial, list(frames), meta)
+    return path
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """Yields a folder beside `path` that takes its place at the end, and is removed if an error ends the block.
+
+    Raises TraceError if it cannot be written, or if something else than a trace is at `path`.
+    """
     partial: Path | None = None
     try:
         _check_replaceable(path)
@@ -51,19 +67,19 @@ def write(
         partial = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
         # mkdtemp makes a folder for its owner alone; a trace is shared like any other file.
         partial.chmod(0o777 & ~_umask())
-        for name, frame in frames.items():
-            pq.write_table(_arrow_table(name, frame), partial / f"{name}.parquet", **_options(name, frame))
-        if captured:
-            write_captured(partial, captured, frames["ops"], meta)
-        text = json.dumps({"schema_version": SCHEMA_VERSION, "frames": list(frames), **meta}, indent=1, default=str)
-        (partial / META).write_text(text, encoding="utf-8")
+        yield partial
         _replace(partial, path)
     except (OSError, ValueError, pa.ArrowException) as error:  # ValueError: a name with a zero byte
         raise TraceError(f"Cannot save the trace to {path}: {why_not(path, error)}") from error
     finally:
         if partial is not None and partial.exists():
             shutil.rmtree(partial, ignore_errors=True)
-    return path
+
+
+def write_meta(folder: Path, names: list[str], meta: dict[str, Any]) -> None:
+    """Writes what a trace of these frames says about itself."""
+    text = json.dumps({"schema_version": SCHEMA_VERSION, "frames": names, **meta}, indent=1, default=str)
+    (folder / META).write_text(text, encoding="utf-8")
 
 
 def _options(name: str, frame: pd.DataFrame) -> dict[str, Any]:
@@ -142,18 +158,18 @@ def _read_frame(path: Path, name: str) -> pd.DataFrame:
     return TABLES[name].check(frame.astype({c.name: c.pandas_dtype for c in TABLES[name].columns if c.name in frame}))
 
 
-def _arrow_table(name: str, frame: pd.DataFrame) -> pa.Table:
+def arrow_table(name: str, frame: pd.DataFrame) -> pa.Table:
     """Returns what pa.Table.from_pandas returns, in half the time: that works the schema out anew for every frame.
 
     Raises SchemaError for a frame that was changed since it was recorded and does not fit its table any more.
     """
     frame = TABLES[name].check(frame)
     columns = [pa.array(values.values, from_pandas=True) for _, values in frame.items()]
-    return pa.Table.from_arrays(columns, schema=_arrow_schema(name))
+    return pa.Table.from_arrays(columns, schema=frame_schema(name))
 
 
 @cache
-def _arrow_schema(name: str) -> pa.Schema:
+def frame_schema(name: str) -> pa.Schema:
     """Returns Arrow types of a table's columns, and how pandas reads them back."""
     return arrow_schema(TABLES[name].frame())
 

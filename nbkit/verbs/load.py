@@ -1,10 +1,9 @@
 """load opens any file nbkit can read and recognizes its kind. As a subcommand, it shows it or rows of its frames."""
 
-import hashlib
 import shutil
 import sys
 from argparse import Namespace
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import replace
 from os import PathLike
@@ -17,9 +16,8 @@ from nbkit import units
 from nbkit.analysis.query.sql import kinds_of, select
 from nbkit.analysis.structure.recognise import recognise
 from nbkit.analysis.time.op_times import op_times
-from nbkit.capture.cache_folder import cache_folder
 from nbkit.errors import OptionError, TraceError, nearest
-from nbkit.readers.chrome.rank_files import chrome_traces, convert_ranks, ranks_of_files
+from nbkit.readers.chrome.rank_files import chrome_traces, ranks_of_files
 from nbkit.readers.flight_recorder.dump import dump_files
 from nbkit.readers.flight_recorder.reader import read_flight_recorders
 from nbkit.readers.registry import KINDS, read
@@ -32,6 +30,8 @@ from nbkit.trace.job.job import Job
 from nbkit.trace.job.ranks import rank_folders
 from nbkit.trace.storage import META
 from nbkit.trace.trace import Trace
+from nbkit.verbs.conversion.job import converted_job
+from nbkit.verbs.conversion.once import converted_once
 from nbkit.verbs.options.generated import OptionHolder
 from nbkit.verbs.options.parser import absolute_path, whole_number
 from nbkit.verbs.verb import FAILS, PROGRAM, Command, Outcome, Verb
@@ -57,8 +57,9 @@ def load(path: str | PathLike[str]) -> Trace:
     save them, or a Chrome trace for each) is one lazy trace over DuckDB: `ranks` is its frame, `sql("SELECT ...")` asks
     the others, `rank(3)` is the trace of one rank.
 
-    The content decides what it is; texts and snapshots may be gzipped. No code of a file runs. Raises TraceError if it
-    is absent, damaged, newer or of another kind.
+    A large Chrome trace is converted once, to a folder in nbkit's cache that is read from then on; a note in
+    `meta["notes"]` names it. The content decides what it is; texts and snapshots may be gzipped. No code of a file
+    runs. Raises TraceError if it is absent, damaged, newer or of another kind.
     """
     if not isinstance(path, str | PathLike):
         raise TraceError(f"There is no path {path!r}; give that of a folder of Trace.save() or of a file: {KINDS}.")
@@ -73,7 +74,7 @@ def load(path: str | PathLike[str]) -> Trace:
         return read_flight_recorders(path)
     if path.is_dir() and not (path / META).is_file() and (files := chrome_traces(path)):
         if len(ranks := ranks_of_files(files)) > 1:
-            return _job_of_files(path, ranks)
+            return converted_job(path, ranks)
         raise TraceError(f"{path} is a folder of {len(files)} Chrome traces; give one of them, such as {files[0]}.")
     if not path.exists():
         folder = "" if path.is_absolute() else f" in {Path.cwd()}"
@@ -82,7 +83,7 @@ def load(path: str | PathLike[str]) -> Trace:
 
 
 def _read(path: Path) -> Trace:
-    trace = read(path)
+    trace = converted_once(path) or read(path)
     return Trace(recognise(trace.frames), trace.meta) if "nodes" in trace.frames else trace
 
 
@@ -91,19 +92,6 @@ def _is_file(path: Path) -> bool:
         return path.is_file()
     except OSError as error:  # such as a name that is too long
         raise TraceError(f"Cannot read {path}: {(error.strerror or str(error)).lower()}; give another path.") from error
-
-
-def _job_of_files(folder: Path, files: Mapping[int, Path]) -> Job:
-    """Returns the job of Chrome traces, which are converted once, into the user's cache folder."""
-    name = hashlib.sha256(str(folder.resolve()).encode()).hexdigest()[:16]
-    converted = cache_folder() / "ranks" / name
-    failed = convert_ranks(files, converted)
-    job = Job(converted)
-    note = f"Read from Chrome traces, which are converted once, to {converted}."
-    lost = [f"{file.name} could not be read: {why}" for file, why in failed.items()]
-    return job.copy_with(
-        job.frames, {**job.meta, "name": folder.resolve().name, "notes": [note, *lost, *job.meta["notes"]]}
-    )
 
 
 CELL_WIDTH = 60

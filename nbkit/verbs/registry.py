@@ -4,6 +4,7 @@ from nbkit.findings.finding import wrong
 from nbkit.trace.job.job import VERB as RANKS
 from nbkit.trace.trace import Trace
 from nbkit.verbs.alignment.front import OPALIGN
+from nbkit.verbs.conversion.convert import CONVERT
 from nbkit.verbs.diff import DIFF
 from nbkit.verbs.info import INFO
 from nbkit.verbs.load import LOAD
@@ -33,7 +34,7 @@ VERBS: dict[str, Verb] = {
     for verb in (
         *(OPTRACE, OPTIME, OPDIFF, OPCHECK, OPAUDIT, OPCOST, OPDOCTOR),
         *(OPFALLBACK, OPCAST, OPBISECT, OPSTABLE, OPCAPTURE, OPREPLAY),
-        *(LOAD, OPGRAPH, OPALIGN, OPREPORT, DIFF, INFO, HANG),
+        *(LOAD, OPGRAPH, OPALIGN, OPREPORT, DIFF, CONVERT, INFO, HANG),
     )
 }
 RECORDERS: dict[str, Recorder] = {verb.name: verb.recorder for verb in VERBS.values() if verb.recorder is not None}

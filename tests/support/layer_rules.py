@@ -38,7 +38,7 @@ THIRD_PARTY = {
     "analysis": FRAMES | {"pyarrow"},
     "capture": FRAMES | {"pyarrow", "torch", "scipy"},
     "simulated": FRAMES | {"torch"},
-    "readers": FRAMES | {"pyarrow", "onnx", "onnxruntime"},
+    "readers": FRAMES | {"pyarrow", "onnx", "onnxruntime", "duckdb"},
     "views": FRAMES | {"anywidget", "ipywidgets", "traitlets", "plotly", "matplotlib"},
     "verbs": {"pandas"},
     "magics": {"IPython"},

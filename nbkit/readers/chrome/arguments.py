@@ -17,6 +17,10 @@ class EventFlops:
         self._formulas = {name.replace(".", "::"): formula for name, formula in formulas().items()}
         self._known: dict[tuple[str, str, str], int | None] = {}
 
+    def knows(self, name: str) -> bool:
+        """Returns whether there is a formula for ops of this name."""
+        return name in self._formulas
+
     def of(self, name: str, args: Mapping[str, Any]) -> object:
         """Returns the FLOPs of an event with these args; None if they are not known."""
         if args.get("flops"):

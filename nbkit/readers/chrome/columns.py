@@ -1,6 +1,7 @@
 """Grows columns event by event in little memory."""
 
 from array import array
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -23,6 +24,11 @@ class Sparse:
         self._rows.append(row)
         self._values.append(value)
 
+    def put_all(self, rows: Ints, values: Ints) -> None:
+        """Gives each of `rows` its value."""
+        self._rows.frombytes(rows.astype(np.int64).tobytes())
+        self._values.frombytes(values.astype(np.int64).tobytes())
+
     def dense(self, length: int, missing: int) -> Ints:
         """Returns the column with one entry per event, `missing` where none was put."""
         column = np.full(length, missing, dtype=np.int64)
@@ -43,6 +49,11 @@ class SparseTexts:
     def put(self, row: int, text: str) -> None:
         """Gives `row` this text."""
         self._codes.put(row, self._known.setdefault(text, len(self._known)))
+
+    def put_all(self, rows: Ints, codes: Ints, texts: Sequence[str]) -> None:
+        """Gives each of `rows` the text that its code stands for."""
+        numbers = np.array([self._known.setdefault(text, len(self._known)) for text in texts], dtype=np.int64)
+        self._codes.put_all(rows, numbers[codes])
 
     def dense(self, length: int) -> list[str | None]:
         """Returns the column with one entry per event, None where none was put."""

@@ -2,10 +2,13 @@
 
 from array import array
 from collections import Counter
+from collections.abc import Sequence
+
+import numpy as np
 
 from nbkit.readers.chrome.columns import Sparse, SparseTexts, integers, whole
 from nbkit.readers.text_file import encodable
-from nbkit.timeline.events import ABSENT, KERNEL, Events
+from nbkit.timeline.events import ABSENT, KERNEL, Events, Ints
 
 # Integer columns that only some events have, and what stands for "not known" in them.
 NUMBERS = {
@@ -24,14 +27,18 @@ class EventColumns:
 
     def __init__(self, skipped: Counter[str]) -> None:
         self._skipped = skipped
+        self._threads: dict[tuple[object, object], int] = {}
+        self._known: dict[str, str] = {}  # each name once
+        self._large: dict[int, int] = {}  # unsigned numbers beyond 62 bits, numbered
+        self._of_hosts: set[int] = set()  # threads of drained events that are no streams
+        self._begin()
+
+    def _begin(self) -> None:
         self._name: list[str] = []
         self._kind = array("b")
         self._start, self._duration, self._thread = array("q"), array("q"), array("q")
         self._numbers = {name: Sparse() for name in NUMBERS}
         self._texts = {name: SparseTexts() for name in TEXTS}
-        self._threads: dict[tuple[object, object], int] = {}
-        self._known: dict[str, str] = {}  # each name once
-        self._large: dict[int, int] = {}  # unsigned numbers beyond 62 bits, numbered
 
     def __len__(self) -> int:
         return len(self._kind)
@@ -47,6 +54,14 @@ class EventColumns:
         self._duration.append(duration)
         self._thread.append(thread)
         return len(self._kind) - 1
+
+    def extend(self, names: Sequence[str], codes: Ints, kind: Ints, start: Ints, duration: Ints, thread: Ints) -> None:
+        """Adds many rows; `codes` index their `names`."""
+        known = [self._known.setdefault(name, encodable(name)) for name in names]
+        self._name += [known[code] for code in codes.tolist()]
+        self._kind.frombytes(kind.astype(np.int8).tobytes())
+        for column, values in ((self._start, start), (self._duration, duration), (self._thread, thread)):
+            column.frombytes(values.astype(np.int64).tobytes())
 
     def thread(self, process: object, thread: object) -> int:
         """Returns the number of a thread of a process."""
@@ -76,6 +91,13 @@ class EventColumns:
                 number = LARGE + self._large.setdefault(number, len(self._large))
         self._numbers[name].put(row, number)
 
+    def numbers(self, name: str, rows: Ints, values: Ints) -> None:
+        """Fills in an integer column in many rows."""
+        fits = np.abs(values) <= LARGEST
+        self._numbers[name].put_all(rows[fits], values[fits])
+        for row, value in zip(rows[~fits].tolist(), values[~fits].tolist(), strict=True):
+            self.number(name, row, value)
+
     def whole(self, value: object) -> int | None:
         """Returns the integer that a value stands for, None for None; counts one that stands for none."""
         if value is None or type(value) is int:
@@ -89,6 +111,10 @@ class EventColumns:
         """Fills in a text column."""
         self._texts[name].put(row, value)
 
+    def texts(self, name: str, rows: Ints, codes: Ints, texts: Sequence[str]) -> None:
+        """Fills in a text column in many rows; `codes` index their `texts`."""
+        self._texts[name].put_all(rows, codes, texts)
+
     def events(self) -> Events:
         """Returns the rows as events."""
         length = len(self)
@@ -98,7 +124,7 @@ class EventColumns:
             start_ns=integers(self._start),
             duration_ns=integers(self._duration),
             thread=integers(self._thread),
-            main_thread=self._main_thread(),
+            main_thread=self.main_thread(),
         )
         for name, missing in NUMBERS.items():
             if len(self._numbers[name]):
@@ -108,9 +134,18 @@ class EventColumns:
                 setattr(events, name, self._texts[name].dense(length))
         return events
 
-    def _main_thread(self) -> int | None:
+    def drain(self) -> Events:
+        """Returns the rows so far and forgets them; threads, names and numbers stay the same ones."""
+        events = self.events()
+        self._of_hosts |= set(events.thread[events.kind != KERNEL].tolist())
+        self._begin()
+        return events
+
+    def main_thread(self) -> int | None:
         """Returns the thread that a process began with, which on Linux has its number; None if no event is of it."""
         # Streams are no threads, but have numbers like them.
-        present = {number for number, kind in zip(self._thread, self._kind, strict=True) if kind != KERNEL}
+        present = self._of_hosts | {
+            number for number, kind in zip(self._thread, self._kind, strict=True) if kind != KERNEL
+        }
         mains = (number for (process, thread), number in self._threads.items() if process == thread)
         return next((number for number in mains if number in present), None)

@@ -19,6 +19,9 @@ class Flows:
         self._ends: dict[str, list[tuple[Hashable, Place]]] = {"s": [], "f": [], "t": []}
         self.loose = 0  # arrows that `forward()` found no op for at one of their ends
 
+    def __len__(self) -> int:
+        return sum(map(len, self._ends.values()))
+
     def add(self, phase: str, key: Hashable, place: Place) -> None:
         """Adds an arrow's tail (phase "s") or its head ("f")."""
         hash(key)
@@ -35,14 +38,27 @@ class Flows:
         self.loose = max(len(self._ends["s"]), len(self._ends["f"]))
         if not pairs:
             return None
-        ops = innermost_at(events, {tail for tail, _ in pairs})
-        nodes = nodes_around(events, [head for _, head in pairs])
-        forward = np.full(len(events), ABSENT, dtype=np.int64)
-        for (tail, _), node in zip(pairs, nodes, strict=True):
-            if node >= 0 and tail in ops:
-                forward[node] = ops[tail]
-                self.loose -= 1
+        forward, linked = forward_events(events, pairs)
+        self.loose -= linked
         return forward
+
+    def drain(self) -> list[tuple[str, Hashable, Place]]:
+        """Returns phase, key and place of each end, and forgets them; points on the way tell nothing."""
+        ends = [(phase, key, place) for phase in ("s", "f") for key, place in self._ends[phase]]
+        self._ends = {phase: [] for phase in self._ends}
+        return ends
+
+
+def forward_events(events: Events, pairs: list[tuple[ThreadTime, ThreadTime]]) -> tuple[Ints, int]:
+    """Returns per backward node the index of its forward op, -1 elsewhere, and how many arrows link two events."""
+    ops = innermost_at(events, {tail for tail, _ in pairs})
+    nodes = nodes_around(events, [head for _, head in pairs])
+    forward, linked = np.full(len(events), ABSENT, dtype=np.int64), 0
+    for (tail, _), node in zip(pairs, nodes, strict=True):
+        if node >= 0 and tail in ops:
+            forward[node] = ops[tail]
+            linked += 1
+    return forward, linked
 
 
 def _points(ends: list[tuple[Hashable, Place]], ranks: Ranks) -> list[tuple[Hashable, ThreadTime]]:
@@ -68,9 +84,7 @@ def innermost_at(events: Events, points: set[ThreadTime]) -> dict[ThreadTime, in
 
 def nodes_around(events: Events, points: list[ThreadTime]) -> list[int]:
     """Returns the backward node around each point: torch draws arrows to the op in the node's range; -1 if none."""
-    is_node = {name: name.startswith(BACKWARD_NODE) for name in set(events.name)}
-    marked = np.fromiter((is_node[name] for name in events.name), dtype=np.bool_, count=len(events))
-    nodes = np.flatnonzero(marked & (events.kind == HOST))
+    nodes = np.flatnonzero(events.named(lambda name: name.startswith(BACKWARD_NODE)))
     nodes = nodes[np.lexsort((-events.duration_ns[nodes], events.start_ns[nodes]))]
     by_thread = {int(thread): nodes[events.thread[nodes] == thread] for thread in np.unique(events.thread[nodes])}
     result = []

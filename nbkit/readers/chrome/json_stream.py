@@ -2,11 +2,11 @@
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from json import JSONDecodeError
 from typing import Any
 
-from nbkit.readers.chrome.lenient import field_at, may_go_on, meant
+from nbkit.readers.chrome.lenient import KEYS, field_at, may_go_on, meant
 
 SPACE = re.compile(r"[ \t\r\n]*")
 BETWEEN = re.compile(r"[ \t\r\n,]*")
@@ -16,6 +16,9 @@ CUT = 32
 NUMBER_TAIL = 2
 # A text without an end is cut off by the window, unless it has grown beyond any value of a trace.
 LARGEST = 1 << 26
+# So much text is offered at once, and no less; its end is a border of two events within its last characters.
+BULK, LEAST_BULK, BORDER_WITHIN = 1 << 21, 1 << 18, 1 << 16
+BORDER = re.compile(rf'(}})\s*+,\s*+{{\s*+"(?:{KEYS})"')
 
 
 class JsonError(Exception):
@@ -91,11 +94,19 @@ class JsonStream:
                 self._at += 1
         self._at += 1
 
-    def items(self, decoder: json.JSONDecoder, may_be_open: bool = False) -> Iterator[Any]:
-        """Yields the values of a list, in turn; one without an end sets `is_open`, if that may be."""
+    def items(
+        self, decoder: json.JSONDecoder, may_be_open: bool = False, bulk: Callable[[str], bool] | None = None
+    ) -> Iterator[Any]:
+        """Yields the values of a list, in turn; one without an end sets `is_open`, if that may be.
+
+        `bulk` may take the text of many objects at once, which are not yielded then; false if it takes none of it.
+        """
         self.take("[")
         decode, between = decoder.raw_decode, BETWEEN.match
+        is_begun = False
         while True:
+            while bulk is not None and is_begun and self._take_bulk(bulk):
+                pass
             text, at = self._text, self._at
             try:
                 while True:
@@ -110,11 +121,28 @@ class JsonStream:
                     # The caller may ask where it is, and a fault is reported from here.
                     self._at = at
                     yield item
+                    if bulk is not None and not is_begun:
+                        break
             except (ValueError, IndexError, RecursionError):
                 pass
+            is_begun = True
             yield from self._last_in_window(decoder, may_be_open)
             if self.is_open:
                 return
+
+    def _take_bulk(self, bulk: Callable[[str], bool]) -> bool:
+        """Offers what lies before the last border of two objects in a large window; returns whether it was taken."""
+        while len(self._text) - self._at < BULK and self._more():
+            pass
+        if len(self._text) - self._at < LEAST_BULK:
+            return False
+        begin = BETWEEN.match(self._text, self._at).end()  # type: ignore[union-attr]
+        tail = max(len(self._text) - BORDER_WITHIN, begin)
+        border = next(reversed([*BORDER.finditer(self._text, tail)]), None)
+        if border is None or not bulk(self._text[begin : border.end(1)]):
+            return False
+        self._at = border.end(1)
+        return True
 
     def _last_in_window(self, decoder: json.JSONDecoder, may_be_open: bool) -> Iterator[Any]:
         """Yields the value that the window cuts off, if there is one before the list ends."""

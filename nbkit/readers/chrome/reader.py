@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -10,6 +10,8 @@ from typing import Any
 from nbkit import units
 from nbkit.errors import TraceError
 from nbkit.readers import named_kinds
+from nbkit.readers.chrome.batch import Parser, is_installed
+from nbkit.readers.chrome.bulk import add_batch
 from nbkit.readers.chrome.collectives import collectives_frame, process_meta
 from nbkit.readers.chrome.events import ChromeEvents
 from nbkit.readers.chrome.json_stream import JsonError, JsonStream
@@ -21,6 +23,7 @@ from nbkit.trace.trace import Trace
 
 EVENTS, OURS = "traceEvents", "nbkit"
 EXPECTED = "expected a Chrome trace that torch.profiler (export_chrome_trace, tensorboard_trace_handler) or nbkit wrote"
+TAKEN = 1 << 16
 # Floats stay the text that the file has, so that times are exact to the nanosecond.
 EXACT = json.JSONDecoder(strict=False, parse_float=str)
 PLAIN = json.JSONDecoder(strict=False)
@@ -40,30 +43,41 @@ def read_chrome_trace(path: str | Path, others: str = "") -> Trace:
     overloads are unknown in others; what has no place in a frame is counted in meta["skipped"]. Raises TraceError if
     the file is absent, cut off, damaged or of another kind; for one that is no JSON `others` are what it might be.
     """
-    path = Path(path)
-    stream = JsonStream(text_pieces(path))
-    reading = _Reading(path, others)
-    try:
-        reading.read(stream)
-    except JsonError as error:
-        reading.refuse_other_kinds()
-        raise _fault(path, error, reading.count, stream.line(error.position)) from error
-    reading.read_on(stream)
+    reading = Reading(Path(path), others)
+    reading.run()
     return reading.trace()
 
 
-class _Reading:
+class Reading:
     """Reads one file: what stands around the list of events, and the events."""
 
-    def __init__(self, path: Path, others: str) -> None:
-        self.path, self.others = path, others
+    def __init__(
+        self, path: Path, others: str = "", take: Callable[[ChromeEvents], None] = lambda events: None
+    ) -> None:
+        """`take` is called now and then; it may drain the events so far."""
+        self.path, self.others, self.take = path, others, take
         self.around: dict[str, Any] = {}
         self.events: ChromeEvents | SavedEvents | None = None
         self.first: Any = None
         self.count = 0
         self.notes: list[str] = []
+        self.parser: Parser | None = None
+
+    def run(self) -> None:
+        """Reads the whole file. Raises TraceError if it is damaged."""
+        stream = JsonStream(text_pieces(self.path))
+        try:
+            self.read(stream)
+            self.read_on(stream)
+        except JsonError as error:
+            self.refuse_other_kinds()
+            raise _fault(self.path, error, self.count, stream.line(error.position)) from error
+        finally:
+            if self.parser is not None:
+                self.parser.close()
 
     def read(self, stream: JsonStream) -> None:
+        """Reads the first JSON document, or the next one."""
         first = stream.peek()
         self.is_object = first == "{"
         if first == "[":
@@ -91,11 +105,29 @@ class _Reading:
         add = self.events.add
         # A list of events alone needs no end.
         may_be_open = not self.around and not self.is_object
-        for event in stream.items(EXACT if isinstance(self.events, ChromeEvents) else PLAIN, may_be_open):
+        is_saved = isinstance(self.events, SavedEvents)
+        bulk = None if is_saved or not is_installed() else self._add_bulk
+        for event in stream.items(PLAIN if is_saved else EXACT, may_be_open, bulk):
             if not self.count:
                 self.first = event
             add(event)
             self.count += 1
+            if not self.count % TAKEN and isinstance(self.events, ChromeEvents):
+                self.take(self.events)
+
+    def _add_bulk(self, text: str) -> bool:
+        """Takes the events of a text at once; returns False if they have to be taken one by one."""
+        if self.parser is None:
+            try:
+                self.parser = Parser()
+            except OSError:  # no place for temporary files
+                return False
+        batch = self.parser.parse(text)
+        if batch is None or not isinstance(self.events, ChromeEvents) or not add_batch(self.events, batch):
+            return False
+        self.count += len(batch)
+        self.take(self.events)
+        return True
 
     def read_on(self, stream: JsonStream) -> None:
         """Reads what stands behind the first JSON document, as where traces were joined; notes what is lost."""
@@ -144,8 +176,10 @@ class _Reading:
         frames = {"ops": made.ops} if made.memory is None else {"ops": made.ops, "memory": made.memory}
         if (collectives := collectives_frame(made.ops, made.communication, self.around)) is not None:
             frames["collectives"] = collectives
+        ends = made.ops["start_us"] + made.ops["total_time_us"]
+        end_us = float(ends.max()) if len(ends) else 0.0
         process = process_meta(self.around, int(events.start_ns.min(initial=1 << 62)))
-        return Trace(frames, self._meta(self.events, made.ops) | process)
+        return Trace(frames, self.meta(self.events, set(made.ops["device"].dropna()), end_us) | process)
 
     def refuse_other_kinds(self) -> None:
         """Raises TraceError if the file is no trace, but of another kind that is known."""
@@ -155,9 +189,9 @@ class _Reading:
         if kind:
             raise TraceError(f"{self.path} is {kind}.")
 
-    def _meta(self, events: ChromeEvents, ops: Any) -> dict[str, Any]:
-        ends = ops["start_us"] + ops["total_time_us"]
-        wall_us = sum(duration for _, duration in events.spans) / 1e3 or (float(ends.max()) if len(ops) else 0.0)
+    def meta(self, events: ChromeEvents, devices: Iterable[str], end_us: float) -> dict[str, Any]:
+        """Returns what the file says about the recording, of ops on these devices up to this time."""
+        wall_us = sum(duration for _, duration in events.spans) / 1e3 or end_us
         return {
             "verb": "optime",
             "name": self.path.name,
@@ -165,7 +199,7 @@ class _Reading:
             "complete": True,
             "error": None,
             "versions": {},
-            "devices": sorted(set(ops["device"].dropna())),
+            "devices": sorted(devices),
             "wall_us": wall_us,
             "recorder_us": None,
             "skipped": dict(events.skipped),

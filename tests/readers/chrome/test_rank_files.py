@@ -51,9 +51,9 @@ def test_ranks_may_be_told_by_names_alone(folder):
     "names", [("a.json", "b.json"), ("rank1.json", "rank1_again.json"), ("rank0.json", "other.json")]
 )
 def test_files_that_are_no_ranks_are_refused_as_before(folder, names):
-    for name in names.split():
+    for name in names:
         (folder / name).write_text(kineto())
-    assert ranks_of_files([folder / name for name in names.split()]) == {}
+    assert ranks_of_files([folder / name for name in names]) == {}
     with pytest.raises(TraceError, match=r"is a folder of 2 Chrome traces; give one of them, such as .*\.json"):
         nbkit.load(folder)
 

@@ -1,0 +1,1 @@
+"""Turns Chrome traces into folders of Parquet files: asked for, or once where a large one is loaded."""
