@@ -149,14 +149,10 @@ class Columns:
         widths = [element_bytes(dtype) for dtype in dtypes[0]]
         are_known = None not in widths and len(widths) == len(shapes[0])
         size_bytes = sum(prod(shape) * (width or 0) for shape, width in zip(shapes[0], widths, strict=False))
-        return Kind(
-            collective_of(call),
-            group,
-            _peer(call, peers, self.groups.get(group, [])),
-            *map(json.dumps, shapes),
-            *map(json.dumps, dtypes),
-            size_bytes=size_bytes if are_known and 0 <= size_bytes < MOST_BYTES else None,
-        )
+        peer = _peer(call, peers, self.groups.get(group, []))
+        size = size_bytes if are_known and 0 <= size_bytes < MOST_BYTES else None
+        sent, got = map(json.dumps, shapes)
+        return Kind(collective_of(call), group, peer, sent, got, json.dumps(dtypes[0]), json.dumps(dtypes[1]), size)
 
     def world_sizes(self) -> Iterable[int]:
         """Yields of how many ranks the group of all is, as its all_gathers tell: [4] goes in, [n, 4] comes out."""

@@ -28,7 +28,7 @@ def collective_statements(trace: Trace) -> list[Statement] | None:
         return [Statement("", ((told, " Give the folder with the dumps of all ranks."),))]
     calls = f"{units.counted(len(frame), 'call')} of {units.counted(len(ranks), 'rank')} in {groups}"
     if len(trace.findings):
-        return [Statement("", ((f"{calls} were compared.",),))]
+        return [Statement("What was compared", ((f"{calls} were compared.",),))]
     return no_fault(f"{calls} were compared: what more than one dump holds of a call agrees, and no rank misses one.")
 
 
@@ -37,7 +37,9 @@ def collective_chips(trace: Trace) -> list[Chip]:
     if trace.meta.get("verb") != "hang" or len(trace.meta.get("ranks", [])) < 2:
         return []
     bad = int((trace.findings["severity"] != "hint").sum())
-    return [Chip(f"{bad} of collectives", "bad") if bad else Chip("collectives agree", "good")]
+    return [
+        Chip(f"{units.counted(bad, 'finding')} in collectives", "bad") if bad else Chip("collectives agree", "good")
+    ]
 
 
 def collective_sections(trace: Trace, count: int) -> list[Section]:
