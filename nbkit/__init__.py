@@ -57,6 +57,7 @@ if TYPE_CHECKING:  # for editors and type checkers; at run time each is imported
     from nbkit.capture.operators.stable.opstable import opstable
     from nbkit.capture.optrace import optrace
     from nbkit.capture.profiler.optime import optime
+    from nbkit.capture.watch.opmonitor import opmonitor
     from nbkit.devices.device import Device
     from nbkit.devices.roofline import with_times
     from nbkit.simulated import FAULT_KINDS, Fault, SimulatedDevice
@@ -76,6 +77,7 @@ if TYPE_CHECKING:  # for editors and type checkers; at run time each is imported
         plot_cost,
         plot_errors,
         plot_gradients,
+        plot_layers,
         plot_memory,
         plot_metrics,
         plot_modules,
@@ -96,11 +98,11 @@ __all__ = [
     "cost_table_text", "cost_tree", "device_use", "dump_ranks", "fits", "gaps_by_module", "held_at_peak",
     "largest_gaps", "launch_delays", "leaks", "load", "memory_peaks", "module_table", "module_table_text",
     "op_times", "opalign", "opaudit", "opbisect", "opcapture", "opcast", "opcheck", "opcost", "opdiff", "opdoctor",
-    "opfallback", "opgraph", "ophook", "opreplay", "opreport", "opstable", "optime", "optrace", "plot_cost",
-    "plot_errors", "plot_gradients", "plot_memory", "plot_metrics", "plot_modules", "plot_op_counts", "plot_ops",
-    "plot_repeats", "plot_roofline", "plot_steps", "producers", "register_flop_formula", "register_shape_formula",
-    "roofline", "script_of", "side_by_side_text", "synchronising_calls", "tensors_with_ops", "what_if",
-    "with_times",
+    "opfallback", "opgraph", "ophook", "opmonitor", "opreplay", "opreport", "opstable", "optime", "optrace",
+    "plot_cost", "plot_errors", "plot_gradients", "plot_layers", "plot_memory", "plot_metrics", "plot_modules",
+    "plot_op_counts", "plot_ops", "plot_repeats", "plot_roofline", "plot_steps", "producers",
+    "register_flop_formula", "register_shape_formula", "roofline", "script_of", "side_by_side_text",
+    "synchronising_calls", "tensors_with_ops", "what_if", "with_times",
 ]  # fmt: skip
 
 # Imported at first use: a trace or a dump is read without torch, and plotly and anywidget take their time.
@@ -143,6 +145,7 @@ _HOMES = {
     "nbkit.capture.operators.stable.opstable": ("opstable",),
     "nbkit.capture.optrace": ("optrace",),
     "nbkit.capture.profiler.optime": ("optime",),
+    "nbkit.capture.watch.opmonitor": ("opmonitor",),
     "nbkit.devices.device": ("Device",),
     "nbkit.devices.roofline": ("with_times",),
     "nbkit.simulated": ("FAULT_KINDS", "Fault", "SimulatedDevice"),
@@ -162,6 +165,7 @@ _HOMES = {
         "plot_cost",
         "plot_errors",
         "plot_gradients",
+        "plot_layers",
         "plot_memory",
         "plot_metrics",
         "plot_modules",

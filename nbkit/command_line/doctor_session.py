@@ -36,7 +36,7 @@ class StepsDoctor(AuditSession):
 
     def _report(self) -> int:
         status = super()._report()
-        if self.options.report is None or not self.watched.rows:
+        if self.options.report is None or not len(self.watched.rows):
             return status
         return write_report(self.reported, self.options, self.narrator) or status
 

@@ -121,11 +121,18 @@ OVERLAY = table(
     ("category", "str", "text of the rows that join, 'several' where they differ; null for numbers"),
     ("rows", "int64", "how many rows join"),
 )
+# What a watched run has of each layer, in names such as gradient_norm/layers.0; 2-norms, and bounds of its output.
+LAYER_VALUES = ("gradient_norm", "weight_norm", "update_norm", "activation_min", "activation_max")
 METRICS = table(
     "metrics",
     "value of a training metric",
-    ("step", "int64", "training step or iteration it was printed at"),
-    ("name", "str", "what it is: loss, lr, throughput ..., with how it was averaged where that is known"),
+    ("step", "int64", "training step or iteration it was printed or measured at"),
+    (
+        "name",
+        "str",
+        "what it is: loss, lr, throughput ..., with how it was averaged where that is known; of a layer of a watched "
+        "run gradient_norm/LAYER, weight_norm, update_norm (2-norms), activation_min, activation_max",
+    ),
     ("value", "float64", "its value, in the unit of its name"),
     ("time_us", "float64", "microseconds since the first line of the log with a time; null if unknown"),
 )

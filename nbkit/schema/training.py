@@ -43,7 +43,12 @@ STEPS = table(
     "step of a script that `python -m nbkit audit` watched, in order",
     ("step", "int64", "its number, from 0"),
     ("loss", "float64", "sum of the values that its backward passes began with, unscaled; null if there were none"),
-    ("gradient_norm", "float64", "2-norm of the gradients that its optimizers stepped with; null if none stepped"),
+    (
+        "gradient_norm",
+        "float64",
+        "2-norm of the gradients that its optimizers stepped with, of DTensors of what this process holds; null if "
+        "none stepped, and where it was not read, to cost little",
+    ),
     (
         "update_fraction",
         "float64",
@@ -58,6 +63,12 @@ STEPS = table(
         "memory held after it: allocated on the CUDA device where one is in use, else of the process",
     ),
     ("wall_us", "float64", "microseconds from its begin to its end"),
+    (
+        "batch",
+        "str",
+        "JSON list of the rows of the data set in the batches that a DataLoader gave last before its backward passes, "
+        "the first 64; null if none told",
+    ),
     ("anomaly", "str", "rule that it is found by: loss_not_finite, gradient_not_finite, loss_spike, failed; null else"),
     ("error", "str", "class of the exception that ended it; null else"),
 )

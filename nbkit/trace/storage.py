@@ -47,7 +47,7 @@ def write(
     path = of_this_process(path)
     with replacing(path) as partial:
         for name, frame in frames.items():
-            pq.write_table(arrow_table(name, frame), partial / f"{name}.parquet", **_options(name, frame))
+            write_frame(partial / f"{name}.parquet", name, frame)
         if captured:
             write_captured(partial, captured, frames["ops"], meta)
         write_meta(partial, list(frames), meta)
@@ -95,6 +95,11 @@ def _options(name: str, frame: pd.DataFrame) -> dict[str, Any]:
         "write_statistics": [column.name for column in columns if column.name in SEARCHED],
         "row_group_size": ROW_GROUP,
     }
+
+
+def write_frame(file: Path, name: str, frame: pd.DataFrame) -> None:
+    """Writes a frame of the schema to one Parquet file."""
+    pq.write_table(arrow_table(name, frame), file, **_options(name, frame))
 
 
 def read(path: Path) -> tuple[dict[str, pd.DataFrame], dict[str, Any], dict[int, CapturedCall]]:
@@ -151,9 +156,13 @@ def _read_frame(path: Path, name: str) -> pd.DataFrame:
     if name not in TABLES:
         raise TraceError(f"{path} holds a frame {name!r} that this nbkit does not know; upgrade nbkit-torch.")
     file = path / f"{name}.parquet"
-    if not file.is_file():
+    if not file.exists():
         raise TraceError(f"{path} is damaged: {file.name} is missing; record or copy it again.")
-    frame: pd.DataFrame = pq.ParquetFile(file).read().to_pandas()
+    # A folder holds the parts of a trace that was not ended.
+    parts = sorted(file.glob("part-*.parquet")) if file.is_dir() else [file]
+    if not parts:
+        return TABLES[name].frame()
+    frame: pd.DataFrame = pa.concat_tables([pq.ParquetFile(part).read() for part in parts]).to_pandas()
     # Parquet knows no nullable pandas dtypes by itself: files of other writers come back as float or object.
     return TABLES[name].check(frame.astype({c.name: c.pandas_dtype for c in TABLES[name].columns if c.name in frame}))
 

@@ -2,9 +2,7 @@
 
 import os
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
-from time import perf_counter
 from typing import Any, Protocol
 
 import torch
@@ -12,14 +10,15 @@ from torch import Tensor
 from torch.optim import Optimizer
 
 from nbkit.capture.calls.autocast_cache import is_emptied
-from nbkit.capture.calls.thread_state import ThreadState
+from nbkit.capture.calls.thread_state import ThreadState, thread_marks
 from nbkit.capture.replay.isolated import isolated
-from nbkit.capture.watch.reached import Reached, reached
+from nbkit.capture.watch.reached import Reached, may_hold_tensors, reached
+from nbkit.capture.watch.share import TimeShare
 from nbkit.capture.watch.state import State, TooLargeError, holders, random_state, set_random_state
 
 # Copies may take this share of the script's time. So few steps follow each other without one, since they tell what one
 # step does not (that gradients are added up), and so many, which may have to be run again to come to one of them.
-TIME_SHARE = 0.01
+TIME_SHARE = 0.005
 FEWEST_CALLS, MOST_CALLS = 3, 100
 # The first step may make what a second search finds.
 MOST_SEARCHES = 2
@@ -58,10 +57,17 @@ class Call:
     With it what was set in its thread. A further call of the same step goes on with the numbers that come next.
     """
 
-    def __init__(self, step: Step, generators: Iterable[Any] = (), *, before: "Call | None" = None) -> None:
+    def __init__(
+        self,
+        step: Step,
+        generators: Iterable[Any] = (),
+        *,
+        thread: ThreadState | None = None,
+        before: "Call | None" = None,
+    ) -> None:
         self.step, self.number, self.is_further = step, step.number, before is not None
         self.random = None if before is not None else random_state(generators)
-        self.thread: ThreadState = ThreadState() if before is None else before.thread
+        self.thread: ThreadState = (thread or ThreadState()) if before is None else before.thread
         self.is_emptied: bool = is_emptied() if before is None else before.is_emptied
 
     def run(self) -> None:
@@ -89,7 +95,9 @@ class Segment:
     state: State
     calls: list[Call] = field(default_factory=list)
     data: dict[int, int] = field(default_factory=dict)  # bytes of the tensors among arguments and names, by id
+    data_bytes: int = 0
     is_full: bool = False
+    marks: tuple[Any, ...] = ()  # of the thread, where the last step began
 
     @property
     def is_long(self) -> bool:
@@ -98,14 +106,23 @@ class Segment:
 
     def add(self, step: Step, most_bytes: float) -> None:
         """Adds the next step, unless the data of all takes more than that: later ones cannot be run again."""
-        namespaces = [step.names] if step.values is step.names else [step.names, step.values]
-        new = {id(tensor): tensor.nbytes for names in namespaces for tensor in _tensors(names.values())}
-        if not self.calls:
-            self.data = dict.fromkeys(new, 0)  # what is there from the beginning, such as a whole data set
-        self.data = {**new, **self.data}
-        self.is_full = self.is_full or sum(self.data.values()) > most_bytes
+        if self.is_full:
+            return
+        is_first = not self.calls
+        for names in [step.names] if step.values is step.names else [step.names, step.values]:
+            for tensor in _tensors(names.values()):
+                if id(tensor) not in self.data:  # what is there from the beginning may be a whole data set
+                    self.data[id(tensor)] = size = 0 if is_first else tensor.nbytes
+                    self.data_bytes += size
+        self.is_full = self.data_bytes > most_bytes
         if not self.is_full:
-            self.calls.append(Call(step, self.state.generators))
+            self.calls.append(Call(step, self.state.generators, thread=self._thread_now()))
+
+    def _thread_now(self) -> ThreadState:
+        """Returns what is set in the thread: read anew where its marks have changed, and for the first step."""
+        marks, before = thread_marks(), self.marks
+        self.marks = marks
+        return self.calls[-1].thread if self.calls and marks == before else ThreadState()
 
     def call(self, number: int) -> Call | None:
         """Returns the call of that step; null if it is not among these."""
@@ -124,29 +141,21 @@ class Keeper:
         self.holders: list[Any] = []
         self.reached = Reached()
         self.searches = 0
-        self.spent = 0.0
-        self.began = perf_counter()
+        self.copying = TimeShare(TIME_SHARE)
 
     def begin(self, step: Step) -> Segment | None:
         """Notes the step that begins; returns its segment where it is the first of that."""
         if self.problem is not None:
             return None
         latest = self.recent[-1] if self.recent else None
-        is_due = self.spent <= TIME_SHARE * (perf_counter() - self.began)
+        is_due = self.copying.is_due()
         begins = latest is None or (is_due and latest.is_long) or len(latest.calls) >= MOST_CALLS
         if begins:
-            with self.counted():
+            with self.copying:
                 latest = self._new_segment(step, may_search=is_due)
         if latest is not None:
             latest.add(step, DATA_SHARE * self.most_bytes)
         return latest if begins else None
-
-    @contextmanager
-    def counted(self) -> Iterator[None]:
-        """Inside, time counts as that of copies."""
-        started = perf_counter()
-        yield
-        self.spent += perf_counter() - started
 
     def _new_segment(self, step: Step, *, may_search: bool) -> Segment | None:
         if is_distributed():
@@ -196,6 +205,8 @@ class Keeper:
 
 def _tensors(values: Iterable[Any], depth: int = 2) -> Iterator[Tensor]:
     for value in values:
+        if not may_hold_tensors(type(value)):
+            continue
         if isinstance(value, Tensor):
             if value.layout is torch.strided:
                 yield value

@@ -6,8 +6,9 @@ import random
 import sys
 import sysconfig
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from types import CodeType, FrameType, FunctionType, ModuleType
 from typing import Any
 
@@ -90,6 +91,14 @@ def _inside(value: Any) -> Iterable[Named]:
     own = [] if _is_of_library(type(value)) else [*getattr(value, "__dict__", {}).items(), ("", type(value))]
     # The last one comes first: what has a name is met by it.
     return [*(("", item) for item in gc.get_referents(value) if not isinstance(item, type)), *own]
+
+
+def _may_hold(kind: Any) -> bool:
+    return hasattr(kind, "grad_fn") or issubclass(kind, dict | list | tuple)
+
+
+# Says whether values of a type are tensors or containers; asked of every name at every step.
+may_hold_tensors: Callable[[Any], bool] = cache(_may_hold)
 
 
 def mentioned(code: CodeType, names: Mapping[str, Any]) -> dict[str, Any]:

@@ -20,6 +20,7 @@ from nbkit.capture.recorder.recorder import Recorder
 from nbkit.capture.watch.inputs import InputsObserver
 from nbkit.capture.watch.keeper import FEWEST_CALLS, TOO_LARGE, Call, Keeper, Segment
 from nbkit.capture.watch.reached import UNSEEN
+from nbkit.capture.watch.rows import StepRows
 from nbkit.capture.watch.state import State, TooLargeError
 from nbkit.capture.watch.watch import Row, StepWatch
 from nbkit.findings.finding import wrong
@@ -27,7 +28,7 @@ from nbkit.findings.steps.anomalies import FAILED, never_stepped, step_findings
 from nbkit.findings.steps.inputs import StepInput, unusual_inputs
 from nbkit.findings.steps.recordings import RecordedSteps, findings_of_steps
 from nbkit.findings.training.over_steps.untrained import OF_STEPS
-from nbkit.schema import FINDINGS, OPS, PARAMETERS, STEPS
+from nbkit.schema import FINDINGS, OPS, PARAMETERS
 from nbkit.trace.trace import Trace
 
 # What the steps that are recorded may take when they run bare; one is recorded in any case.
@@ -83,7 +84,7 @@ class Rerun:
     """
 
     keeper: Keeper
-    rows: Sequence[Row]
+    rows: StepRows
     name: str
     say: Callable[[str], None]
     outside_steps: int = 0  # of optimizers, between the watched steps
@@ -125,14 +126,13 @@ class Rerun:
 
     def _all(self, first: Segment) -> None:
         calls = self._first_calls(first)
-        anomalous = [row["step"] for row in self.rows if row["anomaly"] is not None]
-        last = self.rows[-1]["step"]
+        anomalous, last = self.rows.anomalous, self.rows.last["step"]
         is_late = last > calls[-1].number + FEWEST_CALLS and self.keeper.segment_of(last) is not None
-        pinned = self.keeper.pinned.keys() & set(anomalous)
-        self.planned = {call.number for call in calls} | pinned | ({last} if is_late else set())
+        looked = sorted({*anomalous, *self.keeper.pinned})
+        self.planned = {call.number for call in calls} | self.keeper.pinned.keys() | ({last} if is_late else set())
         if self._attempt(calls[0].number, partial(self._check, first, calls)):
             self._attempt(calls[0].number, partial(self._first, first, calls))
-        for number in anomalous:
+        for number in looked:
             segment = self.keeper.pinned.get(number)
             if segment is not None:
                 self._attempt(number, partial(self._anomalous, segment, number))
@@ -165,14 +165,13 @@ class Rerun:
     def _check(self, segment: Segment, calls: Sequence[Call]) -> None:
         """Runs steps again as they were, and notes where they are not the same: their losses tell."""
         self._go_to(segment, calls[0])
-        live = {row["step"]: row for row in self.rows}
         watch = StepWatch()
         watch.install()
         try:
             for call in calls:
                 watch.begin(call.number)
                 error = call.failure()
-                row, before = watch.end(error), live[call.number]
+                row, before = watch.end(error), self.rows[call.number]
                 if error is not None and before["error"] != type(error).__name__:
                     raise self._cannot(call, error)
                 if not call.is_further and (text := self._another(call, row["loss"], before)):
@@ -216,16 +215,17 @@ class Rerun:
             groups = [(f"diff-step={call.number}", [call]) for call in names]
             for call in names:
                 self._audit(first, [call], f"step={call.number}")
-        if any(row["error"] for row in self.rows[: len(names)]):
+        rows = [self.rows[call.number] for call in names]
+        if any(row["error"] for row in rows):
             return
         self._time(first, calls)
         devices = {device for one in self.recordings for device in one.trace.meta.get("devices", [])}
-        if devices - {"cpu"} and max(row["wall_us"] for row in self.rows[: len(names)]) < MOST_COMPARED_US:
+        if devices - {"cpu"} and max(row["wall_us"] for row in rows) < MOST_COMPARED_US:
             for name, group in groups:
                 self._record(first, group, opdiff(name=self.name), name)
 
     def _audit(self, segment: Segment, calls: Sequence[Call], name: str) -> None:
-        observer = AuditObserver((), (), has_steps=any(row.get("optimizer_steps") for row in self.rows))
+        observer = AuditObserver((), (), has_steps=self.rows.has_steps)
         title = self.name if name == "audit" else f"{self.name}, step {calls[0].number}"
         self._record(segment, calls, AuditRecorder(observer, CheckObserver(), name=title), name)
 
@@ -301,8 +301,8 @@ class Rerun:
                     call.run()
         except Exception:
             pass
-        error, live = trace.meta.get("error"), {row["step"]: row["error"] for row in self.rows}
-        if error is not None and error["type"] != live[calls[len(marks) - 1].number]:
+        error = trace.meta.get("error")
+        if error is not None and error["type"] != self.rows[calls[len(marks) - 1].number]["error"]:
             raise CannotRunAgainError(f"{error['type']}: {error['message']}".rstrip(": "))
         self._add(name, str(trace.meta.get("verb")), trace, calls[: len(marks)], [mark / 1e3 for mark in marks])
 
@@ -321,7 +321,7 @@ class Rerun:
 
 def audit_trace(rerun: Rerun) -> Trace:
     """Returns the trace of an audit: the first recording, with the frame `steps` and the findings of all."""
-    steps = STEPS.frame(list(rerun.rows))
+    steps = rerun.rows.blocks.frame()
     recordings = rerun.recordings
     first = recordings[0].trace if recordings else Trace()
     found = step_findings(steps, first.frames.get("parameters", PARAMETERS.frame()))

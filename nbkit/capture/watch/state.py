@@ -25,8 +25,9 @@ HOLDERS = (nn.Module, Optimizer, LRScheduler, torch.amp.GradScaler)
 PLAIN = frozenset({str, int, float, bool, type(None), torch.dtype, torch.device})
 # A longer list or dict is data, not state: its elements stay those of today.
 MOST_ITEMS = 10_000
-# What numpy's Mersenne Twister holds: 624 words and the place of the next one.
-MT19937_BYTES = 625 * 4
+# What the Mersenne Twisters of numpy and Python hold: 624 words, and the place of the next one, behind and before them.
+# A draw moves the place, and 624 of them make other words; a new seed makes another second word.
+WORDS = 624
 
 
 class TooLargeError(Exception):
@@ -186,33 +187,49 @@ class NumpyState:
     """Reads the state of numpy's generator. A copy takes 30 us, so that it is made again only after a draw."""
 
     def __init__(self) -> None:
-        self.seen: bytes = b""
+        self.generator: Any = None
+        self.words: Any = None  # the memory of the generator; null of one that is not numpy's own
+        self.seen: tuple[int, int] = (-1, -1)
         self.state: Any = None
 
     def read(self) -> Any:
-        seen = self._memory()
+        generator = np.random.get_bit_generator()  # type: ignore[attr-defined]
+        if generator is not self.generator:
+            is_known = type(generator) is np.random.MT19937
+            memory = (ctypes.c_uint32 * (WORDS + 1)).from_address(generator.ctypes.state_address) if is_known else None
+            self.generator, self.words, self.state = generator, memory, None
+        seen = (-1, -1) if self.words is None else (self.words[WORDS], self.words[1])
         # A normal number that waits is taken without a trace in the memory of the generator.
-        if not seen or seen != self.seen or self.state["has_gauss"]:
+        if self.words is None or self.state is None or seen != self.seen or self.state["has_gauss"]:
             self.seen, self.state = seen, np.random.get_state(legacy=False)
         return self.state
 
-    @staticmethod
-    def _memory() -> bytes:
-        """Returns the memory of the generator; nothing of one that is not numpy's own."""
-        generator = np.random.get_bit_generator()  # type: ignore[attr-defined]
-        if type(generator) is not np.random.MT19937:
-            return b""
-        return ctypes.string_at(generator.ctypes.state_address, MT19937_BYTES)
+
+class PythonState:
+    """Reads the state of Python's generator. A copy takes 10 us and 20 kB, so that it is made only after a draw."""
+
+    def __init__(self) -> None:
+        self.generator: Any = random.getstate.__self__  # type: ignore[attr-defined]
+        # The C struct of the object: its header, the place, the words.
+        self.words = (ctypes.c_uint32 * (WORDS + 1)).from_address(id(self.generator) + object.__basicsize__)
+        self.is_known = (*self.words[1:], self.words[0]) == self.generator.getstate()[1]
+        self.seen, self.state = (-1, -1, None), self.generator.getstate()
+
+    def read(self) -> Any:
+        seen = self.words[0], self.words[2], self.generator.gauss_next
+        if seen != self.seen or not self.is_known:
+            self.seen, self.state = seen, self.generator.getstate()
+        return self.state
 
 
-NUMPY = NumpyState()
+NUMPY, PYTHON = NumpyState(), PythonState()
 
 
 def random_state(generators: Iterable[Any] = ()) -> tuple[Any, ...]:
     """Returns the states of the generators of Python, numpy and torch, of CUDA devices in use, and of those given."""
     devices = torch.cuda.get_rng_state_all() if torch.cuda.is_initialized() else None
     others = [(generator, _state_of(generator)) for generator in generators]
-    return random.getstate(), NUMPY.read(), torch.get_rng_state(), devices, others
+    return PYTHON.read(), NUMPY.read(), torch.default_generator.get_state(), devices, others
 
 
 def _state_of(generator: Any) -> Any:

@@ -1,21 +1,33 @@
 """Notes a few numbers of each training step: loss, norm of the gradients, memory that it holds, time."""
 
+import json
 import os
 from collections.abc import Callable
+from functools import partial
 from time import perf_counter_ns
 from typing import Any
 
 import torch
 from torch import Tensor
+from torch._C import _len_torch_dispatch_stack, _len_torch_function_stack, _set_grad_enabled
+from torch._C._functorch import peek_interpreter_stack
 from torch.linalg import vector_norm
 from torch.utils._foreach_utils import _group_tensors_by_device_and_dtype
 
 from nbkit.capture.raw.patching import Patch
 from nbkit.capture.replay.isolated import isolated
 from nbkit.capture.step.optimizer_events import OptimizerEvents
+from nbkit.capture.watch.batches import LoaderBatches
+from nbkit.capture.watch.layers import LayerWatch
+from nbkit.capture.watch.share import TimeShare
 from nbkit.capture.watch.state import State
 
 Row = dict[str, Any]
+# What reads all gradients, or asks the system, may take this share of the script's time, which slows it by twice as
+# much, as the caches hold other data then; the first steps are read in any case.
+TIME_SHARE, FIRST_READ = 0.004, 20
+# Rows of the data set that are told of a step: more would make most of the file.
+MOST_INDICES = 64
 
 
 class StepWatch:
@@ -31,6 +43,10 @@ class StepWatch:
         self.memory = ProcessMemory()
         self.row: Row | None = None
         self.outside_steps = 0  # those of optimizers between the watched steps
+        self.unread_steps = 0  # those whose gradients and memory were not read
+        self.reading = TimeShare(TIME_SHARE)
+        self.layers: LayerWatch | None = None
+        self.batches = LoaderBatches()
         self.is_installed = False
 
     def install(self) -> None:
@@ -49,10 +65,14 @@ class StepWatch:
         backward.install(run_backward)
         scale.install(run_scale)
         self.events.install()
+        self.batches.install()
         self.is_installed = True
 
     def remove(self) -> None:
         self.is_installed = False
+        if self.layers is not None:
+            self.layers.unhook()
+        self.batches.remove()
         self.events.remove()
         self.scale.remove()
         self.backward.remove()
@@ -63,8 +83,12 @@ class StepWatch:
         self.losses: list[Tensor] = []
         self.norms: list[Tensor] = []
         self.unscaled: dict[int, Tensor] = {}
-        self.trained: list[Tensor] = []
+        self.stepped: list[Any] = []
+        self.indices: list[int] = []
         self.rate: float | None = None
+        self.is_read = number < FIRST_READ or self.reading.is_due()
+        if self.layers is not None:
+            _run_isolated(partial(self.layers.begin, number))
         self.started = perf_counter_ns()
 
     def end(self, error: BaseException | None) -> Row:
@@ -72,13 +96,22 @@ class StepWatch:
         assert self.row is not None
         row, self.row = self.row, None
         row["wall_us"] = (perf_counter_ns() - self.started) / 1e3
-        row["held_bytes"] = self._held_bytes()
+        if self.layers is not None:
+            _run_isolated(self.layers.end)
         row["learning_rate"] = self.rate
         row["error"] = None if error is None else type(error).__name__
-        with isolated():
-            row["loss"] = float(sum(float(loss) for loss in self.losses)) if self.losses else None
-            # One norm for all optimizers of the step.
-            row["gradient_norm"] = sum(float(norm) ** 2 for norm in self.norms) ** 0.5 if self.norms else None
+        row["loss"] = row["gradient_norm"] = row["held_bytes"] = None
+        row["batch"] = json.dumps(self.indices[:MOST_INDICES]) if self.indices else None
+        if self.losses:
+            row["loss"] = sum(_read(self.losses))
+        if self.is_read:
+            with self.reading:
+                row["held_bytes"] = self._held_bytes()
+                if self.norms:  # one norm for all optimizers of the step
+                    row["gradient_norm"] = sum(norm**2 for norm in _read(self.norms)) ** 0.5
+        else:
+            self.unread_steps += 1
+        self.losses, self.norms = [], []
         self.unscaled.clear()
         return row
 
@@ -90,8 +123,9 @@ class StepWatch:
 
     def update_fraction(self, before: State) -> float | None:
         """Returns norm of the change / norm before of all that the step trained; null if it trained nothing kept."""
+        trained = {id(one): one for optimizer in self.stepped for one in parameters_of(optimizer)}
         with isolated():
-            changes = [before.change_of(tensor) for tensor in {id(one): one for one in self.trained}.values()]
+            changes = [before.change_of(tensor) for tensor in trained.values()]
         whole = sum(norm for _, norm in changes)
         return float((sum(change for change, _ in changes) / whole) ** 0.5) if whole else None
 
@@ -102,7 +136,8 @@ class StepWatch:
         for tensor in [tensors] if isinstance(tensors, Tensor) else tensors:
             loss = self.unscaled.get(id(tensor), tensor)
             if isinstance(loss, Tensor) and loss.numel() == 1:
-                self.losses.append(loss.detach())
+                self.losses.append(loss)
+        self.indices += self.batches.take()
 
     def _on_step(self, optimizer: Any, has_closure: bool) -> None:
         if self.row is not None:
@@ -118,13 +153,20 @@ class StepWatch:
             self.outside_steps += 1
 
     def _note(self, optimizer: Any) -> None:
-        groups = getattr(optimizer, "param_groups", [])
-        parameters = [parameter for group in groups for parameter in group["params"]]
-        gradients = [gradient for one in parameters if (gradient := one.grad) is not None]
-        self.norms += norms_of([one for one in gradients if one.layout is torch.strided])
-        self.trained += parameters
-        rates = [float(group["lr"]) for group in groups if group.get("lr") is not None]
+        self.stepped.append(optimizer)
+        rates = [float(group["lr"]) for group in optimizer.param_groups if group.get("lr") is not None]
         self.rate = max([*rates, *([] if self.rate is None else [self.rate])], default=None)
+        if self.is_read:
+            with self.reading:
+                # Of a DTensor what this process holds: the whole would take a collective, and other ranks may not read.
+                gradients = [getattr(one.grad, "_local_tensor", one.grad) for one in parameters_of(optimizer)]
+                self.norms += norms_of([one for one in gradients if one is not None and one.layout is torch.strided])
+        if self.layers is not None and self.layers.is_due:
+            self.layers.note(optimizer)
+
+
+def parameters_of(optimizer: Any) -> list[Tensor]:
+    return [parameter for group in optimizer.param_groups for parameter in group["params"]]
 
 
 def norms_of(gradients: list[Tensor]) -> list[Tensor]:
@@ -138,10 +180,29 @@ def norms_of(gradients: list[Tensor]) -> list[Tensor]:
 
 def _run_isolated(work: Callable[[], object]) -> None:
     try:
-        with isolated():
-            work()
+        _isolated(work)
     except Exception:
         return
+
+
+def _isolated(work: Callable[[], Any]) -> Any:
+    """Returns what `work` returns. Without a mode nothing but gradients must be off, in a tenth of the time."""
+    if _len_torch_function_stack() or _len_torch_dispatch_stack() or peek_interpreter_stack() is not None:
+        with isolated():
+            return work()
+    has_gradients = torch.is_grad_enabled()
+    _set_grad_enabled(False)
+    try:
+        return work()
+    finally:
+        _set_grad_enabled(has_gradients)
+
+
+def _read(values: list[Tensor]) -> list[float]:
+    """Returns the numbers, all at once: each that is read waits for the device."""
+    if len(values) == 1:
+        return [float(_isolated(values[0].item))]
+    return list(_isolated(lambda: torch.stack([value.detach().double().reshape(()) for value in values]).tolist()))
 
 
 class ProcessMemory:

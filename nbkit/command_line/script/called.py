@@ -4,16 +4,14 @@ import ast
 import inspect
 from collections.abc import Iterator
 from pathlib import Path
-from types import BuiltinFunctionType, CellType, CodeType, FrameType, FunctionType, ModuleType, NoneType
+from types import CellType, CodeType, FrameType, FunctionType
 from typing import Any
 
-from nbkit.capture.watch.reached import mentioned
+from nbkit.capture.watch.reached import may_hold_tensors, mentioned
 from nbkit.command_line.script.rewriting import loop_at, own_nodes
 from nbkit.errors import OptionError
 
 MOST_ITEMS = 8
-# What most names of a module are, and what holds no tensor.
-PLAIN = {ModuleType, FunctionType, BuiltinFunctionType, type, str, int, float, bool, NoneType}
 
 
 class StepCall:
@@ -57,20 +55,20 @@ class StepCall:
 
 
 def _without_graphs(names: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in names.items() if type(value) in PLAIN or not _holds_graph(value)}
+    kept = dict(names)
+    for name in [name for name, value in kept.items() if may_hold_tensors(type(value)) and _holds_graph(value)]:
+        del kept[name]
+    return kept
 
 
 def _holds_graph(value: Any, depth: int = 2) -> bool:
     """Returns whether a tensor with a graph stands in a value; of long lists the last items tell."""
-    if hasattr(type(value), "grad_fn"):  # of the type: to ask a module takes a microsecond
-        return value.grad_fn is not None
+    if not isinstance(value, dict | list | tuple):
+        return getattr(value, "grad_fn", None) is not None
     if depth == 0:
         return False
-    if isinstance(value, dict):
-        return any(_holds_graph(item, depth - 1) for item in [*value.values()][-MOST_ITEMS:])
-    if isinstance(value, list | tuple):
-        return any(_holds_graph(item, depth - 1) for item in value[-MOST_ITEMS:])
-    return False
+    items = [*value.values()][-MOST_ITEMS:] if isinstance(value, dict) else value[-MOST_ITEMS:]
+    return any(may_hold_tensors(type(item)) and _holds_graph(item, depth - 1) for item in items)
 
 
 def _arguments(code: CodeType, values: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:

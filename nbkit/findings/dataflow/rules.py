@@ -13,12 +13,14 @@ from nbkit.step.step import Step
 RULES, OP_ID = rules_in("nbkit.findings.dataflow"), attrgetter("op_id")
 
 
-def dataflow_findings(ops: pd.DataFrame, tensors: pd.DataFrame, texts: Mapping[str, str]) -> list[Finding]:
+def dataflow_findings(
+    ops: pd.DataFrame, tensors: pd.DataFrame, texts: Mapping[str, str], flow: Flow | None = None
+) -> list[Finding]:
     """Returns what is suspicious in the dataflow of a recording; `texts` holds lines of code by source.
 
-    Each line and module has one finding per rule, which counts its calls.
+    Each line and module has one finding per rule, which counts its calls. `flow` is that of the ops, where it is known.
     """
-    flow = Flow(Step(ops, tensors), texts)
+    flow = flow or Flow(Step(ops, tensors), texts)
     alike: dict[tuple[object, ...], list[Finding]] = defaultdict(list)
     for rule in RULES:
         for finding in rule(flow):

@@ -1,7 +1,9 @@
 """Judges which of many training steps are anomalous: results that are not finite, and losses that jump."""
 
+import json
 import math
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Collection
 from statistics import median
 
 import pandas as pd
@@ -14,6 +16,8 @@ from nbkit.findings.training.updates import skipped_step
 
 # So many steps before one tell what is usual.
 WINDOW, FEWEST = 20, 5
+# Rows of a batch that a message names.
+MOST_ROWS = 16
 # A jump: so many times the median of those, and so many times the largest.
 OF_MEDIAN, OF_LARGEST = 10.0, 3.0
 # A loss that has become small may jump without harm: one that is less than this share of the first is no finding.
@@ -46,7 +50,8 @@ class AnomalyJudge:
     """Judges steps one after the other, by the rows of the frame `steps`."""
 
     def __init__(self) -> None:
-        self.losses: list[float] = []
+        self.recent: deque[float] = deque(maxlen=WINDOW)
+        self.first: float | None = None
         self.was_finite = True
 
     def judge(self, row: dict[str, object]) -> str | None:
@@ -65,18 +70,18 @@ class AnomalyJudge:
             return found if is_first else None
         self.was_finite = True
         if isinstance(loss, float):
-            jumps = is_jump(self.losses, loss)
-            self.losses.append(loss)
+            self.first = loss if self.first is None else self.first
+            jumps = is_jump(self.recent, loss, self.first)
+            self.recent.append(loss)
             return LOSS_JUMPS if jumps else None
         return None
 
 
-def is_jump(before: Sequence[float], loss: float) -> bool:
-    """Returns whether a loss stands out from those of the steps before it, all of which are positive."""
-    recent = before[-WINDOW:]
-    if len(recent) < FEWEST or min(recent) <= 0:
+def is_jump(recent: Collection[float], loss: float, first: float) -> bool:
+    """Returns whether a loss stands out from those of the steps right before it, all of which are positive."""
+    if len(recent) < FEWEST or loss < OF_LARGEST * max(recent) or min(recent) <= 0:
         return False
-    return loss >= OF_MEDIAN * median(recent) and loss >= OF_LARGEST * max(recent) and loss >= OF_FIRST * abs(before[0])
+    return loss >= OF_MEDIAN * median(recent) and loss >= OF_FIRST * abs(first)
 
 
 def step_findings(steps: pd.DataFrame, parameters: pd.DataFrame) -> list[Finding]:
@@ -133,7 +138,17 @@ def loss_spike(steps: pd.DataFrame, at: int) -> list[Finding]:
         f"The loss jumps to {loss:.3g} in step {number}, {loss / usual:,.0f} times the median of the steps before it "
         f"({usual:.3g})"
     )
-    return [loss_spike.finding(message, SPIKE, step=number, evidence={"loss": loss, "usual": usual})]
+    rows, told = _batch_of(steps, at)
+    evidence = {"loss": loss, "usual": usual, **({"batch": rows} if rows else {})}
+    return [loss_spike.finding(message + told, SPIKE, step=number, evidence=evidence)]
+
+
+def _batch_of(steps: pd.DataFrame, at: int) -> tuple[list[int], str]:
+    """Returns the rows of the data set that a DataLoader gave a step, and what is said of them."""
+    text = steps["batch"].loc[at]
+    rows: list[int] = json.loads(text) if isinstance(text, str) else []
+    named = ", ".join(map(str, rows[:MOST_ROWS])) + (" ..." if len(rows) > MOST_ROWS else "")
+    return rows, f". The batch that a DataLoader gave last has the rows {named} of its data set" if rows else ""
 
 
 @rule("error", names=(LOSS_NOT_FINITE, GRADIENT_NOT_FINITE))
@@ -145,8 +160,9 @@ def not_finite(steps: pd.DataFrame, at: int, kind: str) -> list[Finding]:
     since = f", after {units.counted(at, 'step')} in which it is finite" if at else ""
     when = f"from step {number} on" if _stays(steps, at, column) else f"in step {number}"
     message = f"The {what} is {value} {when}{since}"
-    measured = {name: steps[name].loc[at] for name in ("loss", "gradient_norm")}
-    return [not_finite.finding(message, NOT_FINITE, name=kind, step=number, evidence=measured)]
+    rows, told = _batch_of(steps, at)
+    measured = {name: steps[name].loc[at] for name in ("loss", "gradient_norm")} | ({"batch": rows} if rows else {})
+    return [not_finite.finding(message + told, NOT_FINITE, name=kind, step=number, evidence=measured)]
 
 
 def _skipped(steps: pd.DataFrame, parameters: pd.DataFrame) -> list[Finding]:

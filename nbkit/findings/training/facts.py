@@ -236,7 +236,7 @@ class Audit:
     @cached_property
     def flow(self) -> Flow:
         """Returns the dataflow between the ops."""
-        return Flow(self.step)
+        return Flow(self.step, self.texts)
 
     @cached_property
     def has_backward(self) -> bool:

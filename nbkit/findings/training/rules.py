@@ -14,7 +14,7 @@ RULES, OF_WASTE = rules_in("nbkit.findings.training"), rules_in("nbkit.findings.
 def audit_findings(audit: Audit) -> pd.DataFrame:
     """Returns the findings of all rules, those of the dataflow and of waste last, worst first."""
     findings = [finding for rule in RULES for finding in rule(audit)]
-    findings += dataflow_findings(audit.ops, audit.tensors, audit.texts)
+    findings += dataflow_findings(audit.ops, audit.tensors, audit.texts, audit.flow)
     if len(audit.ops):
         step = RecordedStep(audit.ops, audit.texts, audit.tensors, audit.parameters, audit.modes)
         waste = [finding for rule in OF_WASTE for finding in rule(step)]

@@ -10,6 +10,7 @@ from nbkit.views.plots.repeats import plot_repeats
 from nbkit.views.plots.roofline import draw_roofline, plot_roofline
 from nbkit.views.plots.self_time import draw_modules, draw_ops, plot_modules, plot_ops
 from nbkit.views.plots.training.gradients import plot_gradients
+from nbkit.views.plots.training.layers import plot_layers
 from nbkit.views.plots.training.steps import plot_steps
 
 __all__ = [
@@ -24,6 +25,7 @@ __all__ = [
     "plot_cost",
     "plot_errors",
     "plot_gradients",
+    "plot_layers",
     "plot_memory",
     "plot_metrics",
     "plot_modules",

@@ -8,6 +8,7 @@ import pandas as pd
 from nbkit import units
 from nbkit.ops.kinds import op_kind
 from nbkit.schema import MEMORY_PLAN, METRICS, NODES, PASSES, SETTINGS
+from nbkit.schema.graphs import LAYER_VALUES
 from nbkit.trace.trace import Trace
 from nbkit.views.sections.graph.run import frame_in
 from nbkit.views.statements.statement import Statement
@@ -17,6 +18,7 @@ from nbkit.views.summary.names import shown
 PRINTED_MB = 1e6
 PARTS = {"chunk": "chunks", "unreused": "tensors that share none", "eager_variables": "parameters and optimizer state"}
 TOWARDS = {"receive": "receives from", "send": "sends to"}
+OF_LAYERS = tuple(f"{name}/" for name in LAYER_VALUES)
 
 
 def run_statements(trace: Trace) -> list[Statement]:
@@ -44,7 +46,7 @@ def _number(settings: pd.DataFrame, name: str) -> str | None:
 
 def _loss(trace: Trace) -> Iterator[str]:
     metrics, settings = frame_in(trace, METRICS), frame_in(trace, SETTINGS)
-    names = [name for name in metrics["name"].dropna().unique() if "loss" in name]
+    names = [name for name in metrics["name"].dropna().unique() if "loss" in name and not name.startswith(OF_LAYERS)]
     if not names:
         return
     rows = metrics[metrics["name"] == names[0]].sort_values("step", kind="stable")

@@ -8,7 +8,7 @@ import torch
 import torch.distributed as dist
 from torch.testing._internal.distributed.fake_pg import FakeStore
 
-from nbkit.capture.watch import keeper
+from nbkit.capture.watch import keeper, share
 from nbkit.capture.watch.keeper import DISTRIBUTED, FEWEST_CALLS, MOST_CALLS, TOO_LARGE, Keeper
 
 
@@ -47,7 +47,7 @@ def kept(count, among=None, **names):
 def unhurried():
     """Of a script that has run so long that copies are always due."""
     among = Keeper(1 << 20)
-    among.began = perf_counter() - 1e6
+    among.copying.began = perf_counter() - 1e6
     return among
 
 
@@ -60,14 +60,15 @@ def test_where_time_allows_a_segment_begins_after_a_few_steps():
 
 def test_where_copies_take_long_they_are_rare():
     among = Keeper(1 << 20)
-    among.spent = 1e6
+    among.copying.spent = 1e6
     assert kept(2 * MOST_CALLS + 1, among)[1] == [0, MOST_CALLS, 2 * MOST_CALLS]
 
 
-def test_copies_take_one_percent_of_the_time(monkeypatch):
+def test_copies_take_half_a_percent_of_the_time(monkeypatch):
     """The clock is made: it is read once per step, and ticks then; a copy lasts one tick."""
-    monkeypatch.setattr(keeper, "perf_counter", iter(range(1000)).__next__)
-    assert kept(196)[1] == [0, 97, 195]
+    monkeypatch.setattr(keeper, "TIME_SHARE", 0.02)
+    monkeypatch.setattr(share, "perf_counter", iter(range(1000)).__next__)
+    assert kept(196)[1] == [0, 47, 95, 143, 191]  # a fiftieth here, to be short
 
 
 def test_the_first_the_last_two_and_pinned_steps_are_found_again():
@@ -92,7 +93,7 @@ def test_what_the_first_step_makes_is_found_by_a_second_search_and_no_further_on
 def test_a_second_search_waits_until_there_is_time(modules):
     among, _ = kept(1)
     modules.append(torch.nn.Linear(2, 2))
-    among.spent = 1e6
+    among.copying.spent = 1e6
     kept(MOST_CALLS + 1, among)
     assert among.holders == []
 

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from nbkit.capture.watch import keeper
 from nbkit.capture.watch.keeper import TOO_LARGE, Keeper
 from nbkit.capture.watch.rerun import CannotRunAgainError, Rerun
+from nbkit.capture.watch.rows import StepRows
 
 
 @pytest.fixture(autouse=True)
@@ -61,7 +62,7 @@ def test_who_waits_is_told_which_step_runs_again_and_why_one_could_not():
         raise CannotRunAgainError("its file is gone")
 
     said, ran = list[str](), list[int]()
-    rerun = Rerun(Keeper(1 << 20), [], "audit", said.append)
+    rerun = Rerun(Keeper(1 << 20), StepRows(), "audit", said.append)
     assert rerun._attempt(3, lambda: ran.append(3)) and not rerun._attempt(17, fail)
     assert said == [f"running step {number} again to look at it" for number in (3, 17)]
     assert (ran, rerun.limits) == ([3], ["Step 17 could not be run again: its file is gone."])
@@ -71,17 +72,17 @@ def test_state_that_has_grown_too_large_is_said_and_nothing_runs() -> None:
     among = kept(1, most_bytes=64)
     assert among.first is not None
     among.first.calls[0].step.names["weight"] = nn.Parameter(torch.ones(64))
-    rerun = Rerun(among, [row(0)], "audit", lambda text: None)
+    rerun = Rerun(among, StepRows([row(0)]), "audit", lambda text: None)
     rerun.run()
     assert (rerun.limits, rerun.recordings) == ([TOO_LARGE], [])
 
 
 def test_where_no_other_step_is_kept_there_is_no_usual_one() -> None:
-    assert Rerun(kept(1), [row(0)], "audit", lambda text: None)._usual(0) == (0, [])
+    assert Rerun(kept(1), StepRows([row(0)]), "audit", lambda text: None)._usual(0) == (0, [])
 
 
 def test_steps_that_cannot_be_recorded_together_are_recorded_each_alone() -> None:
-    rerun = Rerun(kept(2, is_recorded_alone=True), [row(0), row(1)], "audit", lambda text: None)
+    rerun = Rerun(kept(2, is_recorded_alone=True), StepRows([row(0), row(1)]), "audit", lambda text: None)
     rerun.run()
     assert rerun.limits == []
     assert [(one.steps.name, one.verb, [*one.steps.steps]) for one in rerun.recordings] == [

@@ -9,6 +9,7 @@ import torch
 from torch import nn
 
 from nbkit.capture.watch.state import (
+    PYTHON,
     NumpyState,
     State,
     TooLargeError,
@@ -202,6 +203,24 @@ def test_the_state_of_numpy_is_copied_after_a_draw_only(monkeypatch):
     np.random.rand()
     known.read(), known.read()
     assert len(copies) == 2
+
+
+@pytest.mark.parametrize("draws", [0, 1, 623, 624, 625])
+def test_pythons_state_is_read_anew_after_a_draw_and_after_a_seed(draws):
+    before = random.getstate()
+    try:
+        for seed in (1, 2):
+            random.seed(seed)
+            assert PYTHON.read() == random.getstate()
+            for _ in range(draws):
+                random.getrandbits(32)
+            assert PYTHON.read() == random.getstate()
+            random.gauss()  # makes a second number, which waits
+            assert PYTHON.read() == random.getstate()
+            random.gauss()
+            assert PYTHON.read() == random.getstate()
+    finally:
+        random.setstate(before)
 
 
 def test_a_generator_that_is_not_numpys_own_is_kept_and_put_back():

@@ -101,7 +101,7 @@ def test_only_steps_that_stand_out_are_pinned(monkeypatch):
         optimizer.step()
         watched.end(None, is_last=False)
     watched.finish()
-    assert [row["step"] for row in watched.rows if row["anomaly"]] == [9]
+    assert watched.rows.anomalous == [9]
     assert list(watched.keeper.pinned) == [9]
 
 
@@ -118,6 +118,7 @@ def test_the_sample_that_spoils_a_step_is_named(audit, folder):
     trace = Trace.load(folder / "saved" / "audit")
     assert trace.steps["step"].tolist() == list(range(14))
     assert trace.steps["anomaly"].dropna().to_dict() == {9: "loss_spike"}
+    assert "gradient_norm" in {name.partition("/")[0] for name in trace.frames["metrics"]["name"]}
     assert trace.meta["recordings"][0] == {"name": "audit", "verb": "opaudit", "steps": [0, 1, 2]}
     found = trace.findings[trace.findings["severity"] != "hint"]  # hints are of time, on a busy machine
     assert found["rule"].tolist() == ["loss_spike", "unusual_batch"]

@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from nbkit.findings.steps.anomalies import AnomalyJudge, is_jump, step_findings
+from nbkit.findings.steps.anomalies import WINDOW, AnomalyJudge, is_jump, step_findings
 from nbkit.schema import PARAMETERS, STEPS
 
 NAN, INF = math.nan, math.inf
@@ -59,7 +59,7 @@ def test_a_loss_that_jumps_is_said_with_what_is_usual():
     ],
 )
 def test_what_a_jump_is(before, loss, jumps):
-    assert is_jump(before, loss) is jumps
+    assert is_jump(before[-WINDOW:], loss, before[0]) is jumps
 
 
 @pytest.mark.parametrize(("value", "word"), [(NAN, "NaN"), (INF, "Inf"), (-INF, "Inf")])

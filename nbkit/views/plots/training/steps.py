@@ -71,6 +71,7 @@ def _curve(steps: pd.DataFrame, name: str, factor: float, color: str) -> Series:
     finite = steps[name].where(np.isfinite(steps[name]))
     if finite.isna().mean() > SPARSE:
         known = steps[finite.notna()]
+        known = known.iloc[seen_rows(known[name].to_numpy(np.float64))]
         return Series("", known["step"].tolist(), (known[name] / factor).tolist(), color, "points")
     few = seen_rows(finite.fillna(0.0).to_numpy(np.float64))
     values = [None if pd.isna(value) else float(value) / factor for value in finite.iloc[few]]
