@@ -1,11 +1,14 @@
 """Features of the Colossal-AI Analyzer."""
 
 import json
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import torch
 from torch import nn
 from torch.autograd.graph import saved_tensors_hooks
 from torch.fx import symbolic_trace
+from torch.fx.passes.shape_prop import ShapeProp
 from torch.utils.checkpoint import checkpoint
 from torch.utils.flop_counter import FlopCounterMode
 
@@ -153,12 +156,7 @@ def saved() -> None:
     assert out.requires_grad and trace.saved["new_bytes"].sum() == sum(held.values())
 
 
-@feature(
-    TOOL,
-    "rules of one's own for FLOPs and shapes",
-    "`register_flop_formula`, `register_shape_formula`",
-    lacks="rules are for registered ops; a Python function runs, and its ops are counted themselves",
-)
+@feature(TOOL, "rules of one's own for FLOPs and shapes", "`register_flop_formula`, `register_shape_formula`")
 def own_rules() -> None:
     library = torch.library.Library("analyzed", "DEF")
     library.define("taken(Tensor x) -> Tensor")
@@ -191,3 +189,101 @@ def checkpoint_text() -> None:
     rows = asked.difference.set_index("measure")["changed"]
     assert _products(step) == rows["forward_flops"] + rows["backward_flops"]
     assert all(torch.equal(one, parameter.grad) for one, parameter in zip(gradients, model.parameters(), strict=True))
+
+
+@feature(TOOL, "shape rules of Python functions", "`register_shape_formula(function)`")
+def function_rules() -> None:
+    """A function that shapes cannot run has its rule run; the products before it are those of a run, both passes."""
+    layer, x = nn.Linear(8, 8), torch.randn(2, 8)
+    nbkit.register_shape_formula(outside_torch)(lambda x: x.new_empty(len(x), 3))
+    shapes: list[tuple[int, ...]] = []
+
+    def step() -> None:
+        result = outside_torch(layer(x))
+        shapes.append(tuple(result.shape))
+        result.sum().backward()
+
+    counted = nbkit.opcost().run(step)
+    assert shapes == [(2, 3)] and len(counted.meta["unknown_flops"]) == 2  # the function and its gradient
+    assert counted.costs["flops"].sum() == _products(lambda: layer(x).sum().backward())
+    try:
+        outside_torch(x)
+    except RuntimeError:
+        return
+    raise AssertionError("the function was not put back")
+
+
+def outside_torch(x: torch.Tensor) -> torch.Tensor:
+    raise RuntimeError("a kernel that needs memory")
+
+
+@feature(TOOL, "bias-addition split", '`nbkit.cost_table(model, x, bias="split")`')
+def bias_split() -> None:
+    """It has the nodes that torch.fx traces of the same model written with products and sums, and their products."""
+    table = nbkit.cost_table(nn.Sequential(nn.Linear(8, 4), nn.ReLU()), torch.ones(2, 8), bias="split")
+    traced = symbolic_trace(SplitByHand())
+    nodes = [node.name for node in traced.graph.nodes if node.op != "get_attr"]
+    assert [*table[table["op_kind"] != "get_attr"]["name"]] == nodes
+    assert table["forward_flops"].sum() == _products(traced, torch.ones(2, 8))
+    assert table.set_index("name").loc["add", "forward_flops"] == 0
+
+
+class SplitByHand(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = nn.Linear(8, 4)
+        self.add_module("_1", nn.ReLU())
+
+    def forward(self, input: torch.Tensor) -> torch.Tensor:  # noqa: A002  as Sequential calls it
+        return self.get_submodule("_1")(nn.functional.linear(input, self.layer.weight) + self.layer.bias)
+
+
+@feature(TOOL, "the table of nodes as a widget and in a report", "`nbkit.OpTable(table)`, `nbkit.opreport(table)`")
+def shown_nodes() -> None:
+    """The widget answers with the nodes that torch.fx traces and their products; the page names each."""
+    model, x = _mlp(), torch.ones(2, 8)
+    table = nbkit.cost_table(model, x)
+    answer = nbkit.OpTable(table).source.answer({"kind": "rows"})
+    cells = [dict(zip(answer["columns"], row[2:], strict=True)) for row in answer["rows"]]
+    nodes = [str(node.name) for node in symbolic_trace(model).graph.nodes]
+    assert [cell["op"] for cell in cells] == nodes
+    assert sum(cell["forward_flops"] for cell in cells) == _products(model, x)
+    with TemporaryDirectory() as folder:
+        page = nbkit.opreport(table, path=Path(folder) / "nodes.html").read_text()
+    assert all(f">{name}<" in page for name in nodes)
+
+
+@feature(TOOL, "`symbolic_trace`: a graph with shapes", "`nbkit.cost_table`, `nbkit.opgraph(program)`")
+def traced_graph() -> None:
+    """The nodes and shapes are those of torch.fx with its shape propagation, and the graph has the same ops."""
+    model, x = _mlp(), torch.ones(2, 8)
+    traced = symbolic_trace(model)
+    ShapeProp(traced).propagate(x)
+    shapes = [str([*node.meta["tensor_meta"].shape]) for node in traced.graph.nodes]
+    assert [*nbkit.cost_table(model, x)["shape"]] == shapes
+    nodes = nbkit.opgraph(torch.export.export(model, (x,))).nodes
+    exported = [node.name for node in torch.export.export(model, (x,)).graph.nodes if node.op == "call_function"]
+    assert [*nodes[nodes["kind"] == "op"]["name"]] == exported
+
+
+@feature(
+    TOOL, "communication cost", "`nbkit.what_if(step, tensor_parallel=, fully_sharded=)`, `costs.communication_bytes`"
+)
+def communication() -> None:
+    """What ranks send is that of a ring, by hand: all-gathers in both passes, one reduce-scatter of the gradients."""
+    model, x, ranks = _mlp(), torch.randn(2, 8), 4
+    rows = nbkit.what_if(lambda: model(x).sum().backward(), fully_sharded=ranks).difference.set_index("measure")[
+        "changed"
+    ]
+    sizes = [sum(each.nbytes for each in module.parameters()) for module in model]
+    shares = [size * (ranks - 1) // ranks for size in sizes]
+    assert rows["all_gather_bytes"] == 2 * sum(shares) and rows["reduce_scatter_bytes"] == sum(shares)
+
+
+@feature(TOOL, "one record per node (MetaInfo)", "`nbkit.cost_table`, frame `node_costs`")
+def records() -> None:
+    """The record of a Linear has its parameters, input, output and products, by hand."""
+    row = nbkit.cost_table(nn.Sequential(nn.Linear(8, 4)), torch.ones(2, 8)).set_index("name").loc["_0"]
+    assert (row["param_bytes"], row["backward_bytes"], row["temp_bytes"]) == (4 * (8 * 4 + 4), 4 * 16, 4 * 8)
+    assert (row["forward_flops"], row["backward_flops"]) == (2 * 2 * 8 * 4, 2 * 2 * 8 * 4)
+    assert (row["shape"], row["dtype"], row["device"], row["module"]) == ("[2, 4]", "float32", "cpu", "0")

@@ -39,6 +39,9 @@ CONVOLUTIONS = frozenset(
     "_conv_depthwise2d conv_depthwise3d slow_conv_dilated2d slow_conv_dilated3d slow_conv_transpose2d "
     "slow_conv_transpose3d".split()
 )
+# torch's functions that add a bias, which may be None, to a product; and those that add a matrix to one, with its op.
+BIASED_LAYERS = frozenset("linear conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d".split())
+BIASED_PRODUCTS: Mapping[str, str] = {"addmm": "mm", "addbmm": "bmm"}
 # What adds up products of two of its inputs, and where these stand.
 MULTIPLIED: Mapping[str, tuple[int, int]] = {**FACTORS, **dict.fromkeys(CONVOLUTIONS, (0, 1))}
 # The kernels behind F.scaled_dot_product_attention begin with this.

@@ -25,6 +25,8 @@ from nbkit.verbs.optime import OPTIME
 from nbkit.verbs.optrace import OPTRACE
 from nbkit.verbs.ranks.hang import HANG
 from nbkit.verbs.verb import Recorder, Verb
+from nbkit.views.node_table import NODES_VIEW
+from nbkit.views.op_table.node_columns import VERB as COST_TABLE
 from nbkit.views.ranks_view import RANKS_VIEW
 from nbkit.views.static_html.view import VIEWS
 
@@ -40,6 +42,7 @@ VERBS: dict[str, Verb] = {
 RECORDERS: dict[str, Recorder] = {verb.name: verb.recorder for verb in VERBS.values() if verb.recorder is not None}
 VIEWS[RANKS] = RANKS_VIEW  # of a job, whose ranks any verb may have recorded
 VIEWS.update({verb.name: verb.view for verb in VERBS.values() if verb.view is not None})
+VIEWS[COST_TABLE] = NODES_VIEW  # of no verb: nothing is recorded
 
 
 def has_findings(trace: Trace) -> bool:

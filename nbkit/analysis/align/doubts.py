@@ -14,9 +14,13 @@ from nbkit.analysis.align.matching.by_value import same_of
 from nbkit.analysis.align.relations import relative_error
 from nbkit.analysis.align.side import Side
 from nbkit.divergence.arguments import Pairs, in_words
+from nbkit.ops.families import BATCH_NORMS
 from nbkit.ops.kinds import SCALES
+from nbkit.ops.names import packet_of
+from nbkit.step.decode import arguments_of
 from nbkit.units import and_more, general
 
+ONNX_BATCH_NORM = "BatchNormalization"
 # In a narrow dtype a statistic of right results differs by up to so many eps: the largest element by half of one.
 NARROW_SAME = 4.0
 # Casting before a product, not after it, rounds more than once: an element is off by more than one ulp then.
@@ -45,6 +49,22 @@ def not_known(alignment: Alignment) -> dict[str, Any] | None:
         "first": None if first is None else left.results[first.left].name,
         "error": None if first is None else distances[first.left],
     }
+
+
+def norms_out_of_training(alignment: Alignment) -> list[str]:
+    """Says that an exporter has written batch norms of a training step as those of inference; empty if it has not."""
+    sides = (
+        [result for result in side.results if packet_of(result.op) in norms]
+        for side, norms in ((alignment.left, BATCH_NORMS), (alignment.right, {ONNX_BATCH_NORM}))
+    )
+    trained, exported = ([arguments_of(result.arguments) for result in results] for results in sides)
+    if not any(of.get("training") for of in trained) or not exported or any(of.get("training_mode") for of in exported):
+        return []
+    return [
+        "The left batch norms take the statistics of the batch, as in training, and the right ones their running "
+        "statistics: torch.onnx.export writes BatchNormalization without training_mode in any mode. Results and "
+        "gradients behind them differ for that reason; call eval() on the model to compare what was exported."
+    ]
 
 
 def _begins(side: Side, match: Match, distances: dict[int, float]) -> bool:

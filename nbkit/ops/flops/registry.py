@@ -4,6 +4,7 @@ import re
 import sys
 from collections.abc import Callable, Sequence
 from itertools import zip_longest
+from types import FunctionType
 from typing import Any, TypeVar
 
 from nbkit.errors import OptionError
@@ -12,6 +13,9 @@ from nbkit.ops.flops.rules import RULES
 
 AnyFormula = TypeVar("AnyFormula", bound=Formula)
 OP = re.compile(r"\w+\.\w+")
+# The library of the ops that stand for functions of Python, where these have a rule for shapes.
+PYTHON = "python"
+NO_NAME = r"\W"
 
 
 def register_flop_formula(targets: object) -> Callable[[AnyFormula], AnyFormula]:
@@ -22,7 +26,8 @@ def register_flop_formula(targets: object) -> Callable[[AnyFormula], AnyFormula]
     of its sizes, [] for an absent one, and numbers, flags and lists as they are. `optime`, and `load` of a Chrome
     trace, fill `ops.flops` with what it returns; a call that it raises on keeps a null. A second formula for an op
     replaces the first. Formulas registered by `torch.utils.flop_counter.register_flop_formula` count too, if they need
-    no more than these arguments. Raises OptionError for a target that is no op.
+    no more than these arguments. Of a function of Python that has a rule for shapes (`register_shape_formula`) it gets
+    one list, with the sizes of each tensor that the function is given. Raises OptionError for a target that is no op.
 
         @nbkit.register_flop_formula("mylib.attention")
         def attention(query, key, value, *others):
@@ -38,7 +43,12 @@ def register_flop_formula(targets: object) -> Callable[[AnyFormula], AnyFormula]
 
 
 def packet_name(op: object) -> str:
-    """Returns the name of an op without its overload: aten.mm for "aten::mm", "aten.mm.default" or the op itself."""
+    """Returns the name of an op without its overload: aten.mm for "aten::mm", "aten.mm.default" or the op itself.
+
+    Of a function of Python it is that of the op that stands for it where its shape rule runs: python.package_function.
+    """
+    if isinstance(op, FunctionType):
+        return f"{PYTHON}.{re.sub(NO_NAME, '_', f'{op.__module__}.{op.__qualname__}')}"
     if match := OP.match(str(op).replace("::", ".")):
         return match[0]
     raise OptionError(f"{op!r} is not an op; give one such as torch.ops.mylib.attention, or its name.")

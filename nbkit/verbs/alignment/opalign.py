@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from nbkit import units
 from nbkit.analysis.align.alone.outputs import unpaired_outputs
-from nbkit.analysis.align.doubts import doubts, not_known, one_sided
+from nbkit.analysis.align.doubts import doubts, norms_out_of_training, not_known, one_sided
 from nbkit.analysis.align.first_divergence import first_divergence, shards
 from nbkit.analysis.align.frames import frames_of
 from nbkit.analysis.align.traces.two_traces import aligned
@@ -191,7 +191,7 @@ def aligned_trace(left: Execution, right: Execution, *, name: str | None = None)
         "first_divergence": first,
         "divergences": len(alignment.events),
         "not_known": not_known(alignment),
-        "doubts": [] if alignment.events else [*doubts(alignment)],
+        "doubts": norms_out_of_training(alignment) if alignment.events else [*doubts(alignment)],
         "one_sided": None if alignment.events else one_sided(alignment),
         "notes": [*_notes("left", left, extra[0]), *_notes("right", right, extra[1]), *_shard_notes(held), *failures],
     }

@@ -26,6 +26,7 @@ FIGURES = {
     *("step", "steps", "loss", "aten ops", "allocations", "allocation", "left results", "right results", "torch"),
     *("graph", "graphs", "node", "nodes", "edge", "edges", "module", "modules", "call", "calls", "rank", "ranks"),
 }
+NOT_RUN = ("opcost", "cost_table")  # their steps are counted on shapes alone
 FORMS = {"looked into": "{} looked into", "wall time": "{}", "device": "{}", "devices": "{}"}
 
 
@@ -60,7 +61,7 @@ def brief_of(trace: Trace) -> Brief:
     told = [(subject, subject.told(trace) if subject.is_of(trace) else None) for subject in SUBJECTS]
     verdict, tone = _verdict(trace, found, [(subject, one) for subject, of in told for one in of or ()])
     own = str(trace.meta.get("verb"))
-    was_run = own != "opcost" and any(len(trace.frames.get(name, ())) for name in ("ops", "steps"))
+    was_run = own not in NOT_RUN and any(len(trace.frames.get(name, ())) for name in ("ops", "steps"))
     unseen = [subject.look for subject, of in told if subject.look is not None and of is None]
     nothing: list[Words] = [(look.nothing,) for look in unseen if _is_missed(trace, look)]
     others = [look for look in unseen if own not in (look.verb, *look.too)]

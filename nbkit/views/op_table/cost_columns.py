@@ -3,17 +3,19 @@
 The times of such a trace are those of a step on shapes, which tell nothing of the step itself.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from nbkit import units
-from nbkit.analysis.cost.op_totals import op_totals
+from nbkit.analysis.cost.op_totals import has_costs, op_totals
 from nbkit.analysis.query.encoded import Columns, Floats
 from nbkit.schema import OPS
 from nbkit.trace.trace import Trace
+from nbkit.views.op_table import node_columns
 from nbkit.views.summary.names import shown
 
 # The column with bars, and what the table adds up.
@@ -58,17 +60,6 @@ def with_costs(columns: Columns, numbers: Mapping[str, Floats]) -> Columns:
     return Columns(len(columns), columns.texts, {**columns.numbers, **numbers})
 
 
-def cost_overview() -> dict[str, Any]:
-    """Returns what the front end has to know of a table of costs."""
-    totals = dict.fromkeys(SHOWN, "sum")
-    sort = [{"column": name, "descending": True} for name in (BAR, "size_bytes")]
-    ways = {
-        name: {"label": label, "sort": sort, "group": {"by": by, "totals": totals}}
-        for name, (label, by) in WAYS.items()
-    }
-    return {"bar": BAR, "looks": {name: list(look) for name, look in LOOKS.items()}, "ways": ways}
-
-
 def cost_phases(trace: Trace) -> list[dict[str, Any]]:
     """Returns what the header says of each phase: its aten ops and their FLOPs; nothing of a step that stopped."""
     if not trace.complete:
@@ -80,7 +71,56 @@ def cost_phases(trace: Trace) -> list[dict[str, Any]]:
     ]
 
 
-def cost_fields(columns: Columns, op_id: int) -> dict[str, float | None]:
-    """Returns the costs of one op for its detail."""
-    values = {name: float(columns.numbers[name][op_id]) for name in (*SUMMED, *TIMES)}
-    return {name: None if pd.isna(value) else value for name, value in values.items()}
+@dataclass(frozen=True)
+class Costs:
+    """Says which columns of costs a table has, how they look, how rows are grouped, and how it opens."""
+
+    shown: Sequence[str]
+    looks: Mapping[str, Sequence[object]]
+    ways: Mapping[str, tuple[str, list[str]]]
+    summed: Sequence[str]
+    numbers: Callable[[Trace], dict[str, Floats]]
+    phases: Callable[[Trace], list[dict[str, Any]]]
+    group: str = ""
+    hidden: Sequence[str] = ()
+
+    def overview(self) -> dict[str, Any]:
+        """Returns what the front end has to know of a table of costs."""
+        totals = dict.fromkeys(self.summed, "sum")
+        sort = [{"column": name, "descending": True} for name in (BAR, *self.summed[-1:])]
+        ways = {
+            name: {"label": label, "sort": sort, "group": {"by": by, "totals": totals}}
+            for name, (label, by) in self.ways.items()
+        }
+        return {"bar": BAR, "looks": {name: list(look) for name, look in self.looks.items()}, "ways": ways}
+
+    def fields(self, columns: Columns, op_id: int) -> dict[str, float | None]:
+        """Returns the costs of one row for its detail."""
+        names = [name for name in ("flops", *self.shown, *TIMES) if name in columns.numbers]
+        values = {name: float(columns.numbers[name][op_id]) for name in names}
+        return {name: None if pd.isna(value) else value for name, value in values.items()}
+
+
+OP_COSTS = Costs(
+    SHOWN,
+    LOOKS,
+    WAYS,
+    (*(name for name in SHOWN if name != "size_bytes"), "size_bytes"),
+    cost_numbers,
+    cost_phases,
+    "layer",
+)
+NODES = Costs(
+    node_columns.SHOWN,
+    node_columns.LOOKS,
+    node_columns.WAYS,
+    node_columns.SUMMED,
+    node_columns.node_numbers,
+    lambda trace: [],
+    hidden=("phase",),
+)
+
+
+def costs_in(trace: Trace) -> Costs | None:
+    """Returns the columns of costs of a trace of opcost or cost_table; None for a trace of times."""
+    return NODES if "node_costs" in trace.frames else OP_COSTS if has_costs(trace) else None

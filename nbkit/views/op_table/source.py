@@ -7,7 +7,6 @@ import numpy as np
 import pandas as pd
 
 from nbkit import units
-from nbkit.analysis.cost.op_totals import has_costs
 from nbkit.analysis.query.encoded import Columns, Floats
 from nbkit.analysis.query.matches import Ids
 from nbkit.analysis.query.module_tree import module_tree
@@ -16,16 +15,7 @@ from nbkit.findings.finding import line_texts
 from nbkit.schema import MODULES, TENSORS
 from nbkit.timeline.nesting import depths
 from nbkit.trace.trace import Trace
-from nbkit.views.op_table.cost_columns import (
-    BAR,
-    SHOWN,
-    TIMES,
-    cost_fields,
-    cost_numbers,
-    cost_overview,
-    cost_phases,
-    with_costs,
-)
+from nbkit.views.op_table.cost_columns import BAR, TIMES, Costs, costs_in, with_costs
 from nbkit.views.op_table.detail import detail
 from nbkit.views.op_table.time_columns import IQR_US, MIN_US, SHARE, SLOW, time_fields, with_times
 from nbkit.views.summary.facts import facts
@@ -49,7 +39,10 @@ MANY_LEVELS = 3
 
 
 class OpSource(TableSource):
-    """Answers from the ops of one trace, which it encodes at the first question; of opcost's with their costs."""
+    """Answers from the ops of one trace, which it encodes at the first question.
+
+    Those of opcost, and the nodes of cost_table, have their costs.
+    """
 
     table = "op table"
     noun = "op"
@@ -58,21 +51,21 @@ class OpSource(TableSource):
     def __init__(self, trace: Trace) -> None:
         frames = {"tensors": TENSORS.frame(), "modules": MODULES.frame(), **trace.frames, "ops": trace.ops}
         super().__init__(Trace(frames, trace.meta, trace.captured))
-        self.is_cost = has_costs(trace)
-        self.bar = BAR if self.is_cost else "self_time_us"
+        self.costs = costs_in(trace)
+        self.bar = BAR if self.costs else "self_time_us"
 
     @cached_property
     def columns(self) -> Columns:
         frames = self.trace.frames
         columns = encode(frames["ops"], frames["tensors"], line_texts(frames.get("lines")))
         columns = with_short_sources(columns)
-        if self.is_cost:
-            return with_costs(columns, cost_numbers(self.trace))
+        if self.costs:
+            return with_costs(columns, self.costs.numbers(self.trace))
         return with_times(columns, self.trace)
 
     @cached_property
     def shown_columns(self) -> list[str]:
-        return shown_columns(self.columns)
+        return shown_columns(self.columns, self.costs)
 
     @cached_property
     def depth(self) -> Ids:
@@ -86,9 +79,9 @@ class OpSource(TableSource):
     def amounts(self) -> Floats:
         """Returns self time of each op, 0 for work on a device, which runs beside the host: it would count double.
 
-        Of an opcost trace it returns the FLOPs.
+        Of a table of costs it returns the FLOPs.
         """
-        if self.is_cost:
+        if self.costs:
             return np.nan_to_num(self.columns.numbers[BAR])
         levels = self.columns.texts["level"]
         is_kernel = levels.where((levels.values == "kernel").to_numpy(bool), missing=False)
@@ -100,16 +93,16 @@ class OpSource(TableSource):
             "title": known.title,
             "incomplete": known.incomplete,
             "figures": [list(figure) for figure in known.figures],
-            "phases": cost_phases(self.trace) if self.is_cost else self._phases(known.phases, known.counted),
+            "phases": self.costs.phases(self.trace) if self.costs else self._phases(known.phases, known.counted),
             "counted": known.counted,
             "notes": list(known.notes),
             "levels": [shown(str(level)) for level in self.trace.ops["level"].unique()],
             "n_ops": len(self.trace.ops),
             "libraries": bool(self.trace.ops["own_source"].notna().any()),
             # Of a timed step the first question is where the time went, of a recorded one what ran, of a cost which
-            # modules have it.
-            "group": "layer" if self.is_cost else "op" if self.trace.meta.get("verb") == "optime" else "",
-            **({"cost": cost_overview()} if self.is_cost else {}),
+            # modules have it, of a model's nodes what each is.
+            "group": self.costs.group if self.costs else "op" if self.trace.meta.get("verb") == "optime" else "",
+            **({"cost": self.costs.overview()} if self.costs else {}),
         }
 
     def _phases(self, totals: pd.DataFrame, counted: str) -> list[Answer]:
@@ -129,16 +122,18 @@ class OpSource(TableSource):
 
     def _detail(self, op_id: int) -> Answer:
         answer = detail(self.trace, op_id)
-        more = (cost_fields if self.is_cost else time_fields)(self.columns, op_id)
+        more = (self.costs.fields if self.costs else time_fields)(self.columns, op_id)
         return {**answer, "fields": answer["fields"] | more}
 
 
-def shown_columns(ops: Columns) -> list[str]:
+def shown_columns(ops: Columns, costs: Costs | None) -> list[str]:
     """Returns the columns to show, in order, without those that are equal or unknown for all ops."""
-    order = [name for name in ORDER if name not in (*TIMES, "flops", *SHOWN)] if BAR in ops.numbers else [*ORDER]
-    if BAR in ops.numbers:
-        order[order.index("level") + 1 : 1 + order.index("level")] = SHOWN
-    return [name for name in order if _is_worth_showing(ops, name)]
+    if costs is None:
+        return [name for name in ORDER if _is_worth_showing(ops, name)]
+    order = [name for name in ORDER if name not in (*TIMES, "flops", *costs.shown, *costs.hidden)]
+    order[order.index("level") + 1 : 1 + order.index("level")] = costs.shown
+    is_shown = {name: _is_known(ops, name) for name in costs.shown if name in ops.texts}
+    return [name for name in order if is_shown.get(name, _is_worth_showing(ops, name))]
 
 
 def _is_worth_showing(ops: Columns, column: str) -> bool:

@@ -12,6 +12,7 @@ from nbkit import units
 from nbkit.trace.job.job import Job
 from nbkit.trace.trace import Trace
 from nbkit.views.live.widget import LiveWidget, code
+from nbkit.views.op_table.node_columns import node_trace
 from nbkit.views.op_table.ranks.source import RanksSource
 from nbkit.views.op_table.source import OpSource
 from nbkit.views.summary.names import shown
@@ -29,9 +30,9 @@ class OpTableModel(TableModel):
     selected_op_id = traitlets.Int(None, allow_none=True).tag(sync=True)
     within = traitlets.Instance(dict, allow_none=True).tag(sync=True)
 
-    def __init__(self, trace: Trace) -> None:
+    def __init__(self, trace: Trace | pd.DataFrame) -> None:
         self.version = 0
-        super().__init__(trace)
+        super().__init__(node_trace(trace) if isinstance(trace, pd.DataFrame) else trace)
 
     def source_of(self, trace: Trace) -> Any:
         return RanksSource(trace) if isinstance(trace, Job) else OpSource(trace)
@@ -63,7 +64,9 @@ class OpTableModel(TableModel):
 
 
 class OpTable(OpTableModel, LiveWidget):
-    """The op table as a widget; `selected_op_id` is the op that is selected, in Python and in the table alike.
+    """The op table as a widget, of a trace, or of the frame of `nbkit.cost_table`, whose nodes are its rows.
+
+    `selected_op_id` is the op that is selected, in Python and in the table alike.
 
     `within` is the label of the ops that the table is limited to (by `show_within`), and a version that is new for
     each set of them; null is all ops, and the table sets it so when its filters are cleared.

@@ -9,6 +9,8 @@ from html import escape
 from os import PathLike
 from pathlib import Path
 
+import pandas as pd
+
 from nbkit import units
 from nbkit.errors import OptionError
 from nbkit.progress import Progress
@@ -18,6 +20,7 @@ from nbkit.trace.job.job import Job
 from nbkit.trace.job.ranks import rank_folders
 from nbkit.trace.storage import traces_in
 from nbkit.trace.trace import Trace
+from nbkit.views.op_table.node_columns import node_trace
 from nbkit.views.panels.panel import Contents
 from nbkit.views.report.chapter import Chapter, chapters, trace_section
 from nbkit.views.report.front.first_screen import first_screen, worst_findings
@@ -41,7 +44,7 @@ FOOTER = (
 
 
 def opreport(
-    *traces: Trace | str | Path,
+    *traces: Trace | pd.DataFrame | str | Path,
     path: str | Path,
     base: Trace | None = None,
     values: bool = False,
@@ -55,7 +58,7 @@ def opreport(
 
     Args:
         traces: of any verb, in the order in which they are to stand; also the folder of one, of the ranks of a job, or
-            of those that `audit -o` wrote.
+            of those that `audit -o` wrote, and the frame of `nbkit.cost_table`.
         path: the file; one that is there is replaced, once the new one is whole. Missing folders are made.
         base: a trace that the flame graph of a single trace is compared with.
         values: with the values of tensors that opdiff captured, scripts that run an op alone, and the elements that
@@ -85,8 +88,10 @@ def opreport(
     return Path(path)
 
 
-def _loaded(trace: Trace | str | Path) -> list[Trace]:
-    """Returns the trace, or those of a folder; ranks are one."""
+def _loaded(trace: Trace | pd.DataFrame | str | Path) -> list[Trace]:
+    """Returns the trace, or those of a folder; ranks are one, and so is a frame of nodes."""
+    if isinstance(trace, pd.DataFrame):
+        return [node_trace(trace)]
     if not isinstance(trace, str | Path):
         return [trace]
     if rank_folders(Path(trace)):

@@ -10,13 +10,14 @@ from nbkit.analysis.cost.memory_by_kind import memory_by_kind
 from nbkit.analysis.cost.op_totals import costs_of, has_whole_costs
 from nbkit.analysis.graph.op_graph import BACKWARD_CALLS
 from nbkit.analysis.time.memory import peak_rows
-from nbkit.schema.cost import STORAGE_KINDS
+from nbkit.schema.cost import NODE_COSTS, STORAGE_KINDS
 from nbkit.trace.trace import Trace
 from nbkit.views.statements.peaks import held_by_lines
 from nbkit.views.statements.statement import Statement, Words, op_link
 from nbkit.views.summary.names import shown, shown_module
 
 QUESTIONS = ("How much memory", "How much to compute", "How long it would take", "Values that depend on data")
+NODE_QUESTIONS = ("How much is saved", "How much to compute", "How it is counted")
 LARGEST = 3
 # A module has most of something from this share on.
 MOST = 0.5
@@ -137,3 +138,40 @@ def _values(trace: Trace) -> Iterator[Words]:
 def _places(counts: Mapping[str, int]) -> str:
     more = f" and {units.counted(len(counts) - LARGEST, 'more place')}" if len(counts) > LARGEST else ""
     return ", ".join(shown(place) for place in [*counts][:LARGEST]) + more
+
+
+def node_statements(trace: Trace) -> list[Statement]:
+    """Answers what a model saves and computes, and which node has most of it."""
+    counted = [(f"{shown(str(text), 200)}.",) for text in trace.meta.get("counted", [])]
+    answers = zip(NODE_QUESTIONS, (_saved_by_nodes(trace), _flops_of_nodes(trace), counted), strict=True)
+    return [Statement(question, words, is_first=True) for question, of in answers if (words := tuple(of))]
+
+
+def _saved_by_nodes(trace: Trace) -> Iterator[Words]:
+    table = NODE_COSTS.check(trace.frames["node_costs"])
+    if not len(table):
+        return
+    saved, most = int(table["accumulate_bytes"].iloc[-1]), int(table["incremental_bytes"].argmax())
+    adds = int(table["incremental_bytes"].iloc[most])
+    text = f"It saves {units.data_size(saved)} for the backward pass"
+    link = op_link(shown(str(table["name"].iloc[most])), most)
+    yield (f"{text}, the most ({units.data_size(adds)}) in ", link, ".") if adds > 0 else (f"{text}.",)
+
+
+def _flops_of_nodes(trace: Trace) -> Iterator[Words]:
+    table = NODE_COSTS.check(trace.frames["node_costs"])
+    forward, backward = (table[f"{phase}_flops"] for phase in ("forward", "backward"))
+    sums = f"{units.flops(float(forward.sum()))} forward, {units.flops(float(backward.sum()))} backward"
+    both = (forward + backward).fillna(0)
+    if len(table) and both.max() > 0:
+        most = int(both.argmax())
+        share = units.share(float(both.iloc[most]) / float(both.sum()))
+        link = op_link(shown(str(table["name"].iloc[most])), most)
+        yield (f"It computes {sums}; {share} of it in ", link, ".")
+    else:
+        yield (f"It computes {sums}.",)
+    unknown = forward.isna() | backward.isna()
+    if unknown.any():
+        names = ", ".join(shown(str(name)) for name in table["name"][unknown].head(3))
+        more = units.and_more(int(unknown.sum()) - 3) if unknown.sum() > 3 else ""
+        yield (f"FLOPs of {units.counted(int(unknown.sum()), 'node')} are not known and not in it: {names}{more}.",)

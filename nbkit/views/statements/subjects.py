@@ -7,7 +7,7 @@ from nbkit.trace.trace import Trace
 from nbkit.views.sections.collectives import collective_chips, collective_statements
 from nbkit.views.statements.against import against_statements
 from nbkit.views.statements.alignment import agreement_statements
-from nbkit.views.statements.cost import cost_statements
+from nbkit.views.statements.cost import cost_statements, node_statements
 from nbkit.views.statements.differences import difference_chips, difference_statements
 from nbkit.views.statements.memory import memory_statements
 from nbkit.views.statements.operators import bisection_statements, operator_statements, stability_statements
@@ -83,6 +83,7 @@ SUBJECTS = (
     Subject(["collectives"], waiting_statements),
     Subject(["ranks"], rank_statements),
     Subject(["costs"], cost_statements),
+    Subject(["node_costs"], node_statements),
     Subject(["blocks"], memory_statements),
     Subject(["collectives"], collective_statements, collective_chips, judges=True),
     Subject(["replaced", "casts"], operator_statements, in_report=True),

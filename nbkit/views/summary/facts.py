@@ -67,12 +67,17 @@ def facts(trace: Trace) -> Facts:
         incomplete=None if trace.complete else _stopped_cost(trace) or _why_incomplete(meta.get("error"), is_graph),
         figures=(
             *(figure for name, figures in COUNTED.items() if name in trace.frames for figure in figures(trace)),
-            *_figures(meta, None if any(name in trace.frames for name in WITHOUT_OPS) and not len(ops) else ops),
+            *_figures(meta, None if _is_without_ops(trace, ops) else ops),
         ),
         phases=_phases(trace, counted),
         counted=counted_name,
         notes=tuple(_notes(meta)),
     )
+
+
+def _is_without_ops(trace: Trace, ops: pd.DataFrame) -> bool:
+    """Returns whether a trace is not of ops; nodes that stand as ops in a table are none."""
+    return "node_costs" in trace.frames or (any(name in trace.frames for name in WITHOUT_OPS) and not len(ops))
 
 
 def figure_text(label: str, value: str) -> str:
@@ -175,6 +180,7 @@ COUNTED: dict[str, Callable[[Trace], list[tuple[str, str]]]] = {
     "results": _aligned,
     "ranks": _ranks,
     "collectives": _dumped,
+    "node_costs": lambda trace: [_counted("node", len(trace.frames["node_costs"]))],
 }
 
 

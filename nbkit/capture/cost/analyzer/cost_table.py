@@ -17,8 +17,8 @@ from nbkit.capture.recorder.recorder import Recorder
 from nbkit.errors import CostError, OptionError, nearest
 
 CONVENTIONS = {
-    "nbkit": {"attention": "default", "sizing": "storage", "layer_norm": "contiguous"},
-    "analyzer": {"attention": "math", "sizing": "view", "layer_norm": "input strides"},
+    "nbkit": {"attention": "default", "sizing": "storage", "layer_norm": "contiguous", "bias": "joined"},
+    "analyzer": {"attention": "math", "sizing": "view", "layer_norm": "input strides", "bias": "joined"},
 }
 FLOPS = {
     "nbkit": "2 x multiply-adds of matrix products, convolutions and attention",
@@ -28,6 +28,7 @@ CHOICES = {
     "attention": ("default", "math"),
     "sizing": tuple(SIZINGS),
     "layer_norm": ("contiguous", "input strides"),
+    "bias": ("joined", "split"),
 }
 
 
@@ -38,6 +39,7 @@ def cost_table(
     attention: str | None = None,
     sizing: str | None = None,
     layer_norm: str | None = None,
+    bias: str | None = None,
     **keywords: Any,
 ) -> pd.DataFrame:
     """Returns what each node of a model's forward pass saves, holds and counts: the table of the Colossal-AI Analyzer.
@@ -60,13 +62,16 @@ def cost_table(
         sizing: "storage" counts the memory under a saved tensor, "view" the tensor that was saved of it last.
         layer_norm: "input strides" returns layer norms laid out as their inputs, as the Analyzer takes it, which
             decides what is copied and saved after them; "contiguous" as torch's kernels do.
+        bias: "split" makes two nodes of each call that adds a bias to a product, the product and the sum, as the
+            Analyzer does with bias_addition_split: of Linear, convolutions, their functions, addmm and addbmm; "joined"
+            leaves it one. What a module such as MultiheadAttention does inside stays one node.
         keywords: more of what its forward takes, by name.
 
     Raises:
         OptionError: for what is no module and makes none, or an unknown value of an option.
         CostError: from an op that needs values, or has no rule for the shape of its result; it names module and line.
     """
-    options = _options(convention, {"attention": attention, "sizing": sizing, "layer_norm": layer_norm})
+    options = _options(convention, {"attention": attention, "sizing": sizing, "layer_norm": layer_norm, "bias": bias})
     observer = NodeObserver(options)
     with _NodeRecorder(observer), _attention(options["attention"]):
         made = _made(model)

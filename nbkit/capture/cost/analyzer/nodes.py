@@ -16,6 +16,7 @@ from torch._C import DisableTorchFunction
 from torch.nn import Parameter
 from torch.overrides import TorchFunctionMode
 
+from nbkit.capture.cost.analyzer.bias import has_bias, split_call
 from nbkit.capture.cost.storages import BEFORE, INPUT, Storages
 from nbkit.capture.diff.modules.copies import tensors_of
 from nbkit.capture.frames.tensor_rows import dtype_text, sizes_text
@@ -76,10 +77,12 @@ class Nodes(ModuleRunner):
 
     A module of torch.nn is one node with all that it does, and so is a function of tensors that other code calls.
     What they return as a tuple is taken apart by one `getitem` for each item. A buffer that a function takes is a
-    `get_attr` before it, and so is a parameter the first time.
+    `get_attr` before it, and so is a parameter the first time. With `splits_bias` a call that adds a bias to a product
+    is two nodes, and a module that does so is entered.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, splits_bias: bool = False) -> None:
+        self.splits_bias = splits_bias
         self.model: nn.Module | None = None
         self.nodes: list[Node] = []
         self.names = Names()
@@ -100,7 +103,8 @@ class Nodes(ModuleRunner):
             self.is_inside = True
 
     def call(self, called: CalledModule, module: nn.Module, args: Any, kwargs: Any, run: Callable[..., Any]) -> Any:
-        if self.is_inside or module is self.model or not _is_leaf(module):
+        is_entered = self.splits_bias and has_bias(module)
+        if self.is_inside or module is self.model or is_entered or not _is_leaf(module):
             return run(module, *args, **kwargs)
         begin, path = self._here(), called.path
         result = self._run(run, (module, *args), kwargs)
@@ -113,6 +117,10 @@ class Nodes(ModuleRunner):
         """Runs a function that the model calls, and notes it if it returns tensors or writes to one."""
         if self.is_inside:
             return func(*args, **kwargs)
+        if self.splits_bias and (calls := split_call(func, args, kwargs)) is not None:
+            with DisableTorchFunction():
+                self._attributes([arg for arg in (*args, *kwargs.values()) if isinstance(arg, Parameter)], self._here())
+            return calls(self.call_function)
         kind, name = function_name(func, _getframe(2))
         begin = self._here()
         result = self._run(func, args, kwargs)

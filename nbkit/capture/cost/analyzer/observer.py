@@ -35,7 +35,7 @@ class NodeObserver(CostObserver):
 
     def __init__(self, options: dict[str, str]) -> None:
         super().__init__()
-        self.nodes, self.options = Nodes(), options
+        self.nodes, self.options = Nodes(splits_bias=options["bias"] == "split"), options
         self.counted: list[tuple[int, int | None]] = []
         self.table: pd.DataFrame | None = None
         if options["layer_norm"] == "input strides":

@@ -39,8 +39,10 @@ from nbkit.capture.cost.fake.shape_formulas import shape_formula
 from nbkit.capture.cost.fake.uncompiled import NOTE, Uncompiled, untraced
 from nbkit.capture.cost.fake.unknown_number import numbers_of_fakes
 from nbkit.capture.cost.fake.workspaces import KEPT, Workspaces
+from nbkit.capture.cost.ruled_functions import ruled_functions
 from nbkit.capture.raw.step_mode import StepMode
 from nbkit.errors import CostError
+from nbkit.units import counted
 
 DETACH = torch.ops.aten.detach.default
 LIFT = torch.ops.aten.lift_fresh.default  # takes the real tensor that torch.tensor() makes
@@ -99,6 +101,7 @@ class FakeStep(StepMode):
         self.asking = Asking(watcher, self.asked)
         self.values = self.asking.values
         self.uncompiled, self.workspaces = Uncompiled(), Workspaces()
+        self.ruled: dict[str, int] = {}  # calls of Python functions that their rules ran in place of
         self.real: dict[int, Tensor] = {}  # of the running op: the real tensor by the id of its fake one
         # They live as long as the real ones: what is written to them must not be lost.
         self.fakes = WeakIdKeyDictionary()
@@ -115,6 +118,7 @@ class FakeStep(StepMode):
             moves_to_absent_devices(),
             attention_on_absent_devices(),
             _quiet(),
+            ruled_functions(self.ruled),
             self.uncompiled,
             self.fake,
             self,
@@ -127,7 +131,12 @@ class FakeStep(StepMode):
     def notes(self) -> list[str]:
         """Returns what is to be known of the numbers of this step, in sentences."""
         assumed = [f"{self.asking.assumed} values that optimizers read were taken as 1."] if self.asking.assumed else []
-        return [*assumed, *self.workspaces.notes(), *([NOTE] if self.uncompiled.is_met else [])]
+        ruled = [
+            f"{name} ran by its shape rule ({counted(calls, 'call')}): what it saves for the backward pass is not "
+            "counted."
+            for name, calls in self.ruled.items()
+        ]
+        return [*assumed, *ruled, *self.workspaces.notes(), *([NOTE] if self.uncompiled.is_met else [])]
 
     def faked(self, real: Tensor) -> Tensor:
         """Returns a new tensor without values of the shape, strides and dtype of a real one."""

@@ -127,6 +127,26 @@ def rotary():
     )
 
 
+def batch_norms():
+    for shape in ((64, 16), (8, 16, 5, 5)):
+        x, form = 2 * randn(*shape) + 1, (1, -1, *[1] * (len(shape) - 2))
+        axes = tuple(axis for axis in range(len(shape)) if axis != 1)
+        w, b, m, v = 1 + 0.3 * randn(16, seed=2), randn(16, seed=3), randn(16, seed=4), 1 + randn(16, seed=5) ** 2
+        for affine in ((w, b), (np.ones(16), np.zeros(16))):
+            scale, shift = (one.reshape(form) for one in affine)
+            batch, running = (
+                single((x - mean.reshape(form)) / np.sqrt(square.reshape(form) + 1e-5) * scale + shift)
+                for mean, square in ((x.mean(axes), x.var(axes)), (m, v))
+            )
+            kept = [parameter("w", w), parameter("b", b)] if affine[0] is w else []
+            inputs = [piece("x", x), *kept, parameter("m", m), parameter("v", v)]
+            name = f"{len(shape)} axes, {len(kept)} parameters"
+            words = ("statistics of the batch on the left", "torch.onnx.export")
+            yield Planted("batch_statistics", name, region(batch, running, inputs), words, rounds=False)
+            words = ("its running statistics on the left",)
+            yield Planted("batch_statistics", f"{name}, swapped", region(running, batch, inputs), words, rounds=False)
+
+
 def norms():
     for scale in (1.0, 0.02):
         x = H * scale * (0.5 + np.random.default_rng(3).random((2, 16, 1), dtype=np.float32))
@@ -145,6 +165,7 @@ def norms():
     yield Planted("epsilon", "rsqrt", region(*pair, [piece("x", x)]), words, rounds=False)
     yield Planted("epsilon", "constant", region(np.float32(1e-5), np.float32(1e-6), kind="constant"), words)
     x = 2 * H + 1
+    yield from batch_norms()
     inputs = [piece("x", x), parameter("w", W), parameter("g", g := 1 + 0.3 * randn(32, seed=8))]
     yield Planted(
         "norm_place", "of a product", region(rms_norm(x, weight=g) @ W.T, x @ W.T, inputs), ("w", "normalized x")
