@@ -5,7 +5,6 @@ Where: attention
 Line: x = x + self.attention(x, x, x)[0]
 Steps: 2
 Report: om-ai-lab/OmDet#19, GitHub
-Missed: which dimension is the batch is not compared with the one that attention goes over
 """
 
 import torch

@@ -4,7 +4,6 @@ Fact: statistics
 Where: norm
 Steps: 3
 Report: FlyreelAI/sesemi#36, GitHub
-Missed: unset_statistics looks into runs without a backward pass alone
 """
 
 import copy

@@ -4,7 +4,6 @@ Fact: padd
 Line: pooled = hidden.mean(1)
 Steps: 2
 Report: autoliuweijie/BERT-whitening-pytorch#13, GitHub
-Missed: padded_mean wants elements that a mask has set to 0; here the mask is used by attention alone
 """
 
 import torch

@@ -4,7 +4,6 @@ Fact: exp
 Line: z = mean + torch.randn_like(mean) * log_variance.exp()
 Steps: 2
 Report: rachtsingh/ibp_vae#3, GitHub
-Missed: that noise is scaled by the same exp() that stands as variance elsewhere is not looked for
 """
 
 import torch

@@ -55,11 +55,11 @@ class Clips:
         has_others = any(gradient is not None and bool(gradient.any()) for gradient in others)
         clip = Clip(self.recording.step, float(norm), float(most), source, text, given=len(given))
         whose = self.sets.setdefault(given, len(self.sets))
-        is_late = all(self._is_used(one) for one in clipped if one.grad is not None)
+        is_late = all(self.is_used(one) for one in clipped if one.grad is not None)
         self.noted.append(clip._replace(has_others=has_others, whose=whose, passes=self.passes(), is_late=is_late))
         self.given.append(given)
 
-    def _is_used(self, parameter: Tensor) -> bool:
+    def is_used(self, parameter: Tensor) -> bool:
         """Returns whether the last step of its optimizer read the gradient as it is now."""
         gradient, (memory, version) = parameter.grad, self.used.get(id(parameter), (None, -1))
         is_same = gradient is not None and memory is not None and memory() is memory_of(gradient)

@@ -1,5 +1,6 @@
 """Keeps what is known of the parameters and buffers of a model while a recording runs."""
 
+import re
 from collections.abc import Container, Iterator
 from typing import Any, NamedTuple
 from weakref import ref
@@ -9,6 +10,9 @@ from torch.nn.parameter import is_lazy
 
 from nbkit.capture.audit.measures import NO_GRADIENT, Gradient, later, measured_gradient, memory_of, values_of
 from nbkit.capture.raw.tensor_registry import TensorRegistry
+
+# Attributes that are meant for requires_grad.
+FREEZE = re.compile(r"requires?d?_?grad(?:ient)?s?(?<!requires_grad)")
 
 
 class Held(NamedTuple):
@@ -44,6 +48,8 @@ class Followed:
         self.learning_rate: float | None = None
         self.weight_decay: float | None = None
         self.in_optimizer = False
+        # Steps of other optimizers that left it a gradient: as in ops.step, and its memory as in tensors.
+        self.foreign: list[tuple[int, int | None]] = []
         # The gradient that was there before the recording, by its memory: swap_tensors() refuses tensors with weak
         # references. Once its optimizer has stepped: whether that step still met it.
         self.earlier: Any = None
@@ -148,6 +154,25 @@ def hook_count(module: nn.Module) -> int:
     """Returns how many hooks a module runs when it is called, and in its backward pass."""
     kinds = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
     return sum(len(getattr(module, kind)) for kind in kinds)
+
+
+def misnamed_freezes(model: AuditedModel) -> Iterator[tuple[str, str, tuple[str, ...]]]:
+    """Yields (module, attribute, names) of parameters that need a gradient where such an attribute is False."""
+    held = [one for one in model.held() if one.kind == "parameter" and one.tensor.requires_grad]
+    marked: dict[tuple[str, str], list[str]] = {}
+    for one in held:
+        for key, value in vars(one.tensor).items():
+            if value is False and FREEZE.fullmatch(key):
+                marked.setdefault((one.module, key), []).append(one.name)
+    yield from ((module, key, tuple(names)) for (module, key), names in marked.items())
+    root = model.model()
+    for path, module in () if root is None else root.named_modules():
+        if vars(module).get("requires_grad") is False:
+            yield (
+                path,
+                "requires_grad",
+                tuple(one.name for one in held if f".{one.name}".startswith(f".{path}." if path else ".")),
+            )
 
 
 def is_stand_in(held: Held) -> bool:

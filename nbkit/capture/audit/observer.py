@@ -3,7 +3,7 @@
 import gc
 from collections.abc import Container, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from itertools import combinations, count
+from itertools import combinations, count, pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,7 +15,7 @@ from torch.nn.parallel import DistributedDataParallel
 from nbkit.capture.audit.activations import ActivationAudit
 from nbkit.capture.audit.averages import AverageAudit
 from nbkit.capture.audit.measures import bits_of, has_plain_values
-from nbkit.capture.audit.models import AuditedModel, Held, unset_statistics
+from nbkit.capture.audit.models import AuditedModel, Held, misnamed_freezes, unset_statistics
 from nbkit.capture.audit.passes import with_op_ids
 from nbkit.capture.audit.rows import parameters_frame
 from nbkit.capture.audit.steps import OptimizerAudit
@@ -27,7 +27,7 @@ from nbkit.capture.recorder.observer import Frames, Meta, Observer
 from nbkit.capture.replay.isolated import isolated, timed_isolated
 from nbkit.capture.step.module_calls import ModuleCalls
 from nbkit.findings.finding import line_texts, with_findings
-from nbkit.findings.training.facts import Audit, Average, Copy, History, Hooks
+from nbkit.findings.training.facts import Audit, Average, Copy, History, Hooks, Misnamed
 from nbkit.findings.training.over_steps.accumulation import Met, accumulations
 from nbkit.findings.training.rules import audit_findings
 from nbkit.trace.trace import Trace
@@ -87,7 +87,7 @@ class AuditObserver(Observer):
     def frames(self, trace: Trace, ops: pd.DataFrame, op_ids: np.ndarray) -> tuple[Frames, Meta]:
         with isolated():
             self.met_activations = self.activations.activations(op_ids)
-            self.met_targets = self.targets.targets(op_ids)
+            self.met_targets, self.blanks, self.padded = self.targets.targets(op_ids)
             self.averages = self._averages(op_ids, ops)
             self.repeated_draws = self.optimizers.draws.ops(op_ids)
             self.passes = with_op_ids(self.optimizers.passes.noted, op_ids)
@@ -133,6 +133,7 @@ class AuditObserver(Observer):
             stale_casts=self._stale(labels),
             averages=self.averages,
             targets=self.met_targets,
+            **self._noted(labels, ops, tensors),
             error=(meta.get("error") or {}).get("message"),
             hooks=[Hooks(label, *one) for model, label in pairs for one in model.hooks.items()],
             bypassed=frozenset(label for model, label in pairs if is_bypassed(model.model(), calls)),
@@ -193,6 +194,24 @@ class AuditObserver(Observer):
                 if done and not any(update.has_closure for update in done):
                     met = [(update.step, update.storage) for update in done]
                     yield Met(label, name, met, followed.met_earlier and followed.updates[0].is_done)
+
+    def _noted(self, labels: Sequence[str], ops: pd.DataFrame, tensors: pd.DataFrame) -> dict[str, Any]:
+        """Returns further facts of an Audit, by name."""
+        pairs = zip(self.audited, labels, strict=True)
+        misnamed = [Misnamed(label, *one) for model, label in pairs for one in misnamed_freezes(model)]
+        foreign = accumulations(self._foreign(labels), ops, tensors)
+        again = self.optimizers.again
+        return {"blanks": self.blanks, "padded": self.padded, "again": again, "misnamed": misnamed, "foreign": foreign}
+
+    def _foreign(self, labels: Sequence[str]) -> Iterator[Met]:
+        """Yields each step of another optimizer that left a parameter a gradient, with its own step that came next."""
+        for model, label in zip(self.audited, labels, strict=True):
+            for name, followed in model.followed.items():
+                own = [(one.step, one.storage) for one in followed.updates if one.is_done and not one.has_closure]
+                for before, after in pairwise([(-1, None), *own]):
+                    between = [one for one in followed.foreign if before[0] < one[0] < after[0]]
+                    if between:
+                        yield Met(label, name, [between[-1], after], is_earlier=False)
 
     def _copies(self, labels: Sequence[str]) -> list[Copy]:
         try:

@@ -23,10 +23,10 @@ from nbkit.capture.audit.passes import Checkpoints, Passes, span
 from nbkit.capture.audit.schedules import Schedules
 from nbkit.capture.calls.autocast_cache import cached_casts
 from nbkit.capture.raw.recording import Recording
-from nbkit.capture.raw.source import is_user_frame, line_text
+from nbkit.capture.raw.source import code_text, is_user_frame, line_text, location_text, user_location
 from nbkit.capture.replay.isolated import timed_isolated
 from nbkit.capture.step.optimizer_events import OptimizerEvents
-from nbkit.findings.training.facts import Skip
+from nbkit.findings.training.facts import Again, Skip
 
 
 class OptimizerAudit:
@@ -42,6 +42,8 @@ class OptimizerAudit:
         self.stepped: dict[int, str] = {}  # types of optimizers, by id
         self.unheld: set[int] = set()  # ids of parameters that were stepped and were in no audited model then
         self.times = Counter[int]()  # how often each stepped, or was skipped
+        self.last = -1  # the id of the one that stepped last
+        self.again: list[Again] = []
         self.clips = Clips(recording, self._clippable, lambda: len(self.passes.noted))
         self.draws = RepeatedDraws(recording)
         self.stale = StaleCasts()
@@ -90,6 +92,8 @@ class OptimizerAudit:
         self.times[id(optimizer)] += 1
         groups = groups_of(optimizer)
         updated = [one for group in getattr(optimizer, "param_groups", []) for one in group["params"]]
+        if is_done and not has_closure:
+            self._note_again(optimizer, updated)
         self.clips.before_step(groups, updated if is_done else ())
         self.idle_steps += is_done and all(one.grad is None for one in updated)
         self.unheld |= groups.keys()
@@ -107,10 +111,21 @@ class OptimizerAudit:
                 followed.note_rates(group.get("lr"), group.get("weight_decay"))
                 followed.in_optimizer = True
                 met.add(id(followed))
-            elif gradient is not None and followed.other is None:
-                followed.other = measured_gradient(gradient)
+            elif gradient is not None:
+                followed.other = followed.other or measured_gradient(gradient)
+                if is_done:
+                    followed.foreign.append((self.recording.step, storage_of(gradient, self.recording.registry)))
         if is_done:
             self.makings.stepped(optimizer, frozenset(met), has_closure)
+
+    def _note_again(self, optimizer: Any, updated: Sequence[Tensor]) -> None:
+        """Notes a step on gradients that are as this optimizer's step before read them."""
+        used = [one for one in updated if one.grad is not None]
+        if used and self.last == id(optimizer) and all(map(self.clips.is_used, used)):
+            place = user_location(sys._getframe(1))
+            lines = (None, None) if place is None else (location_text(place), code_text(place))
+            self.again.append(Again(type(optimizer).__name__, self.recording.step, *lines))
+        self.last = id(optimizer)
 
     def _know(self, optimizer: Any) -> None:
         if not any(known() is optimizer for known in self.known):

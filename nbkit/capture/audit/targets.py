@@ -1,7 +1,7 @@
 """Looks at the targets of losses of classes while a step runs: which tokens never count, how many are ignored."""
 
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, TypeVar
 
 import numpy as np
 import torch.nn.functional as F
@@ -12,8 +12,9 @@ from nbkit.capture.raw.recording import Recording
 from nbkit.capture.replay.isolated import timed_isolated
 from nbkit.capture.step.function_mode import ApiMode
 from nbkit.compat.torch_versions import innermost_saved_tensors_hooks
-from nbkit.findings.training.facts import Targets
+from nbkit.findings.training.facts import Blank, Padded, Targets
 
+Fact = TypeVar("Fact", Targets, Blank, Padded)
 LOSSES: tuple[Callable[..., Any], ...] = (F.cross_entropy, F.nll_loss)
 # From the result of cross_entropy to the node of its nll_loss; more stand between with label smoothing.
 MOST_NODES = 16
@@ -27,20 +28,48 @@ class TargetAudit:
     def __init__(self, recording: Recording, api: ApiMode) -> None:
         self.recording, self.api = recording, api
         self.lookups: list[Tensor] = []
-        self.seen: list[Targets] = []  # with rows of recording.ops
+        self.seen: list[Targets] = []  # with rows of recording.ops, as the following
+        self.blanks: list[Blank] = []
+        self.padded: list[Padded] = []
 
     def install(self) -> None:
         self.api.watched.update(dict.fromkeys(LOSSES, self._met))
+        self.api.watched[F.ctc_loss] = self._aligned
         self.api.watched[F.embedding] = self._looked_up
 
     def _looked_up(self, result: Any, slot: int, module_call: int) -> None:
         node = _node(result)
         if node is not None and node.name() == "EmbeddingBackward0" and result.dim() == 3:
-            timed_isolated(self.recording, lambda: self._keep(node), self._trouble)
+            timed_isolated(self.recording, lambda: self._keep(node, result, slot), self._trouble)
 
-    def _keep(self, node: Any) -> None:
-        if has_plain_values(node._saved_indices):
-            self.lookups = [*self.lookups[1 - MOST_LOOKUPS :], node._saved_indices.detach()]
+    def _keep(self, node: Any, result: Tensor, slot: int) -> None:
+        if not has_plain_values(node._saved_indices):
+            return
+        ids = node._saved_indices.detach()
+        self.lookups = [*self.lookups[1 - MOST_LOOKUPS :], ids]
+        padding = int(np.int64(np.uint64(node._saved_padding_idx)))
+        if padding < 0 or not ids.numel():
+            return
+        is_padding = ids == padding
+        at_end, count = (int(one.sum()) for one in (is_padding[:, -1], is_padding))
+        if at_end and not is_padding[:, 0].any():
+            is_zero = not result.detach()[is_padding].any()
+            self.padded.append(Padded(slot, len(ids), at_end, count, ids.numel(), is_zero))
+
+    def _aligned(self, result: Any, slot: int, module_call: int) -> None:
+        if _node(result) is not None:
+            timed_isolated(self.recording, lambda: self._count_blanks(result, slot), self._trouble)
+
+    def _count_blanks(self, result: Tensor, slot: int) -> None:
+        node = next((one for one in _nodes(result.grad_fn) if one.name().startswith("CtcLoss")), None)
+        if node is None or not has_plain_values(node._saved_targets):
+            return
+        labels, blank = node._saved_targets.detach().cpu(), int(node._saved_blank)
+        lengths = [int(one) for one in node._saved_target_lengths]
+        within = [row[:size] for row, size in zip(labels, lengths, strict=True)] if labels.dim() == 2 else [labels]
+        count = sum(int((row == blank).sum()) for row in within)
+        if count:
+            self.blanks.append(Blank(slot, blank, count, sum(lengths)))
 
     def _met(self, result: Any, slot: int, module_call: int) -> None:
         if _node(result) is not None:
@@ -66,9 +95,13 @@ class TargetAudit:
     def _trouble(self, error: Exception) -> None:
         self.recording.skip(f"targets not looked at ({type(error).__name__})")
 
-    def targets(self, op_ids: np.ndarray) -> list[Targets]:
+    def targets(self, op_ids: np.ndarray) -> tuple[list[Targets], list[Blank], list[Padded]]:
         """Returns what was seen; `op_ids` holds one per slot of recording.ops."""
-        return [one._replace(op_id=int(op_ids[one.op_id])) for one in self.seen if one.op_id < len(op_ids)]
+        return _placed(self.seen, op_ids), _placed(self.blanks, op_ids), _placed(self.padded, op_ids)
+
+
+def _placed(seen: Sequence[Fact], op_ids: np.ndarray) -> list[Fact]:
+    return [one._replace(op_id=int(op_ids[one.op_id])) for one in seen if one.op_id < len(op_ids)]
 
 
 def _node(result: Any) -> Any:

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator, Mapping
+from itertools import islice
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,6 +14,7 @@ from nbkit.step.decode import arguments_of, cells_in
 from nbkit.step.reachable import reachable
 from nbkit.step.step import Step, Tensor
 
+MOST_OPS = 512
 RECURRENT = r"(?:^|[._])(?:gru|lstm|rnn_tanh|rnn_relu)(?:$|[._])"
 
 
@@ -91,6 +93,16 @@ class Flow:
 
         pairs = reachable([(op.op_id, op.op_id)], onward)
         return ((self.ops[made], self.ops[reader]) for made, reader in pairs if made != reader)
+
+    def made_of(self, tensor: Tensor, most: int = MOST_OPS) -> Iterator[Op]:
+        """Yields the ops ahead that a tensor was computed by, the nearest first, and no more than so many."""
+        first = self.maker(tensor)
+
+        def before(op_id: int) -> list[int]:
+            makers = (self.maker(one) for one in self.ops[op_id].inputs)
+            return [maker.op_id for maker in makers if maker is not None and maker.is_ahead]
+
+        return (self.ops[op_id] for op_id in islice(reachable([] if first is None else [first.op_id], before), most))
 
     def values_of(self, tensor: Tensor) -> tuple[object, ...]:
         """Returns what tells the values of a tensor: equal for views of all of one memory, or of parts cut alike.

@@ -23,6 +23,10 @@ TWICE = {
         "nll_loss gets probabilities where it expects their logarithms",
         "Use log_softmax in front of it, or cross_entropy on the scores.",
     ),
+    ("_log_softmax", "sigmoid"): (
+        "cross_entropy gets the result of a sigmoid: scores between 0 and 1, of which no class can become sure",
+        "Give the loss the scores that go into the sigmoid.",
+    ),
     ("binary_cross_entropy_with_logits", "sigmoid"): (
         "binary_cross_entropy_with_logits gets the result of a sigmoid, which it applies itself",
         "Give it the scores that go into the sigmoid, or use binary_cross_entropy.",
@@ -49,15 +53,21 @@ def double_activation(flow: Flow) -> Iterator[Finding]:
     for name in {name for name, _ in TWICE}:
         for op in flow.named(name):
             before = flow.origin(op.inputs[0]) if op.is_ahead and op.inputs else None
-            if before is not None and (name, before.name) in TWICE:
+            is_twice = before is not None and (name, before.name) in TWICE
+            if before is not None and is_twice and (before.name != "sigmoid" or _is_of_classes(flow, op)):
                 message, advice = TWICE[name, before.name]
                 yield double_activation.finding(message, advice, op.op_id, evidence={"first_op_id": before.op_id})
 
 
+def _is_of_classes(flow: Flow, op: Op) -> bool:
+    """Returns whether an op is a loss, or gives what a loss of classes reads: others may compare bounded scores."""
+    return op.name in LOSSES or any(reader.name in CLASS_LOSSES for _, reader in flow.uses(op))
+
+
 @rule("warning", rank=15)
 def missing_logarithm(flow: Flow) -> Iterator[Finding]:
-    """`kl_div` gets probabilities, or `ctc_loss` these or the scores of a layer, where it expects logarithms of
-    probabilities.
+    """`kl_div` gets probabilities, `nll_loss` the scores of a layer, or `ctc_loss` either, where it expects logarithms
+    of probabilities.
     """
     for op, before in _divergences(flow):
         message = (
@@ -65,13 +75,16 @@ def missing_logarithm(flow: Flow) -> Iterator[Finding]:
             "first argument, where it expects their logarithms: what it gives is no divergence, and may be negative"
         )
         yield missing_logarithm.finding(message, DIVERGENCE, op.op_id, evidence={"first_op_id": before.op_id})
-    for op in (op for op in flow.ops.values() if op.name.endswith("ctc_loss") and op.is_ahead and op.inputs):
-        layer = _before_bias(flow, op.inputs[0])
-        if layer is not None and layer.name in NOT_NORMALIZED:
+    for op in (op for op in flow.ops.values() if op.is_ahead and len(op.inputs) > 1):
+        name = "ctc_loss" if op.name.endswith("ctc_loss") else "nll_loss" if op.name in CLASS_LOSSES else None
+        layer = None if name is None else _before_bias(flow, op.inputs[0])
+        # Of probabilities that nll_loss gets another rule tells.
+        if layer is not None and layer.name in NOT_NORMALIZED - (SOFTMAX if name == "nll_loss" else set()):
             what = "probabilities" if layer.name in SOFTMAX else "raw scores"
+            classes = op.inputs[0].shape[-1 if name == "ctc_loss" else 1]
             message = (
-                f"ctc_loss gets {what}, the result of {layer.name.strip('_')}, where it expects logarithms of "
-                f"probabilities: nothing makes exp() of the {op.inputs[0].shape[-1]} classes add up to 1"
+                f"{name} gets {what}, the result of {layer.name.strip('_')}, where it expects logarithms of "
+                f"probabilities: nothing makes exp() of the {classes} classes add up to 1"
             )
             yield missing_logarithm.finding(message, LOGARITHMS[what], op.op_id, evidence={"first_op_id": layer.op_id})
 

@@ -57,6 +57,38 @@ def unmasked_targets(flow: Flow) -> Iterator[Finding]:
                 break
 
 
+SHIFT = (
+    "Shift once: a model that gets labels beside its tokens mostly shifts them itself (transformers: labels=input_ids)."
+)
+
+
+@rule("warning", rank=36)
+def shifted_twice(flow: Flow) -> Iterator[Finding]:
+    """A causal model is to predict the token after the next: its labels are shifted before the loss and in it; not
+    beside a loss of the next token.
+    """
+    losses = [op for op in flow.named(*CLASS_LOSSES) if op.is_ahead and len(op.inputs) > 1]
+    shifts = {op.op_id: _shifts(flow, op.inputs[1], 1) for op in losses} if flow.is_causal else {}
+    read = {_shifts(flow, op.inputs[1], 0)[1] for op in flow.named("embedding") if op.is_ahead} if shifts else set()
+    for op_id, (count, ids) in shifts.items():
+        if count == 2 and ids in read and (1, ids) not in shifts.values():
+            message = (
+                "the targets of the loss are the tokens two places after those that the embedding reads: they are "
+                "shifted twice, and the model learns to predict the token after the next"
+            )
+            yield shifted_twice.finding(message, SHIFT, op_id)
+
+
+def _shifts(flow: Flow, tensor: Tensor, start: int) -> tuple[int, tuple[object, ...]]:
+    """Returns how often one token was cut from the begin (`start` is 1) or the end of ids, and what tells these."""
+    count = 0
+    while (cut := _cut(flow, tensor)) is not None and cut.arguments.get("start", 0) == start:
+        padded = flow.origin(cut.inputs[0])
+        is_padded = padded is not None and padded.name == "constant_pad_nd"  # one ignored at the end
+        count, tensor = count + 1, padded.inputs[0] if padded is not None and is_padded else cut.inputs[0]
+    return count, flow.values_of(flow.behind(tensor))
+
+
 def _cut(flow: Flow, tensor: Tensor) -> Op | None:
     """Returns the slice that a tensor is, of one element less in the last dimension; null if it is none."""
     op = flow.origin(tensor)

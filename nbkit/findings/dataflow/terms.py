@@ -91,6 +91,32 @@ def constant_term(flow: Flow) -> Iterator[Finding]:
             yield constant_term.finding(message, TRAINS_NOTHING, place.op_id, evidence=evidence)
 
 
+GRAPH = (
+    "Give autograd.grad() create_graph=True, so that what is computed of the gradients can be differentiated. Nothing, "
+    "if the term is only to be shown."
+)
+
+
+@rule("hint", rank=157)
+def penalty_without_graph(flow: Flow) -> Iterator[Finding]:
+    """A term of the loss is computed of gradients that were made without create_graph=True: it trains nothing."""
+    for root in (op for op in flow.named("ones_like") if op.phase == "backward" and op.inputs):
+        terms = list(_terms(flow, root.inputs[0]))
+        trained = sum(bool(flow.step.requires_grad[one.row]) for one in terms)
+        for term in terms if trained else ():
+            made = None if flow.step.requires_grad[term.row] else flow.maker(term)
+            first = [] if made is None else [made.op_id]
+            before = map(flow.ops.__getitem__, islice(reachable(first, lambda one: _ahead_of(flow, one)), MOST_BEFORE))
+            backward = next((one for one in before if one.phase == "backward" and one.outputs), None)
+            if made is not None and made.is_ahead and backward is not None:
+                message = (
+                    f"a term of the loss is computed of gradients {[*backward.outputs[0].shape]} that have no graph of "
+                    "their own, as autograd.grad() ran without create_graph=True: the term is a number, and trains "
+                    f"nothing; {trained} of the {len(terms)} terms that are added have a gradient"
+                )
+                yield penalty_without_graph.finding(message, GRAPH, backward.op_id, evidence={"term_op_id": made.op_id})
+
+
 def _terms(flow: Flow, tensor: Tensor) -> Iterator[Tensor]:
     """Yields what a loss is the sum of: each number behind its factor."""
     pending = [tensor]
@@ -121,6 +147,11 @@ def _cut(flow: Flow, op: Op) -> Op | None:
         if before.is_ahead and any(needs[one.row] for one in before.inputs):
             return before
     return None
+
+
+def _ahead_of(flow: Flow, op_id: int) -> list[int]:
+    """Returns the same, but not past a backward pass or an optimizer, whose gradients are of another step."""
+    return _made_by(flow, op_id) if flow.ops[op_id].is_ahead else []
 
 
 def _made_by(flow: Flow, op_id: int) -> list[int]:

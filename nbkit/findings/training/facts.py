@@ -122,6 +122,46 @@ class Targets(NamedTuple):
     inside: int = 0
 
 
+class Blank(NamedTuple):
+    """Describes a ctc_loss of whose `total` labels so many `are_blank`: the number that it takes for the blank."""
+
+    op_id: int
+    blank: int
+    are_blank: int
+    total: int
+
+
+class Padded(NamedTuple):
+    """Describes a lookup of `rows` texts whose padding stands at their ends: so many of `total` tokens are `padding`,
+    and `at_end` texts end with it. `is_zero`: its row in the table is 0.
+    """
+
+    op_id: int
+    rows: int
+    at_end: int
+    padding: int
+    total: int
+    is_zero: bool
+
+
+class Again(NamedTuple):
+    """Describes a step of an optimizer on gradients just as its step before had read them."""
+
+    type: str
+    step: int
+    source: str | None
+    source_text: str | None
+
+
+class Misnamed(NamedTuple):
+    """Describes parameters that were to be frozen by an `attribute` that freezes nothing, of themselves or a module."""
+
+    model: str
+    module: str
+    attribute: str
+    names: tuple[str, ...]
+
+
 class Hooks(NamedTuple):
     """Holds how many hooks a module had at each step of an optimizer."""
 
@@ -212,6 +252,11 @@ class Audit:
     autocast_source: str | None = None
     averages: Sequence[Average] = ()
     targets: Sequence[Targets] = ()
+    blanks: Sequence[Blank] = ()
+    padded: Sequence[Padded] = ()
+    again: Sequence[Again] = ()
+    misnamed: Sequence[Misnamed] = ()
+    foreign: Sequence[Accumulation] = ()  # to gradients that the step of another optimizer left
     error: str | None = None  # that ended the step
     hooks: Sequence[Hooks] = ()
     bypassed: frozenset[str] = frozenset()  # those that run past the DistributedDataParallel around them

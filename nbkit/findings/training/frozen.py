@@ -16,6 +16,7 @@ STEPS_AT_ZERO = 2
 FROZEN = (
     "If they are to be trained, call requires_grad_(True); else leave them out of the optimizer, so that it says so."
 )
+FREEZE = "Call requires_grad_(False) of the module or of each parameter: model.features.requires_grad_(False)."
 LATE = "Freeze before the optimizer is made and before the first step, and check when the schedule freezes."
 RATE = (
     "Look at the schedule: integer division, epochs counted where it is stepped for each batch, too few steps in all."
@@ -54,6 +55,29 @@ def _late(audit: Audit, model: str, names: list[str]) -> Finding:
         advice=LATE,
         **about(names),
     )
+
+
+@rule("warning", rank=225)
+def ineffective_freeze(audit: Audit) -> Iterator[Finding]:
+    """Parameters are trained that were to be frozen: `require_grad = False`, an attribute of that name, freezes
+    nothing, nor does `requires_grad = False` of a module.
+    """
+    moved = audit.trainable[audit.trainable["changed_fraction"].fillna(0) > 0]
+    for model, attribute in dict.fromkeys((one.model, one.attribute) for one in audit.misnamed):
+        alike = [one for one in audit.misnamed if (one.model, one.attribute) == (model, attribute)]
+        held = {name for one in alike for name in one.names}
+        names = [name for name in moved["name"][moved["model"] == model] if name in held]
+        if not names:
+            continue
+        of = "their module" if attribute == "requires_grad" else "parameters"
+        why = "torch does not look at that" if attribute == "requires_grad" else "no attribute that torch knows"
+        yield ineffective_freeze.finding(
+            f"The optimizer trains {listed_names(audit, model, names)}, though {attribute} = False was set for {of}: "
+            f"{why}, and {'it is' if len(names) == 1 else 'they are'} not frozen",
+            FREEZE,
+            module=alike[0].module if len(alike) == 1 else None,
+            **about(names),
+        )
 
 
 @rule("warning", "hint", rank=240)

@@ -154,9 +154,9 @@ def lone_sample(audit: Audit) -> Iterator[Finding]:
 @rule("hint", rank=180)
 def unset_statistics(audit: Audit) -> Iterator[Finding]:
     """An evaluation uses a batch norm with the mean 0 and the variance 1 that it was made with."""
-    if audit.has_backward:
-        return
     calls = {(model, module) for (model, module, _), training in audit.modes.items() if not training}
+    if audit.has_backward:  # beside what is trained only what should follow it: an average, a copy
+        calls = {(model, module) for model, module in calls if _has_moving_twin(audit, model, module)}
     for model in audit.modules["model"].unique():
         modules = sorted(module for name, module in audit.unset_statistics & calls if name == model)
         if modules:
@@ -168,6 +168,13 @@ def unset_statistics(audit: Audit) -> Iterator[Finding]:
                 count=len(modules),
                 evidence={"modules": modules},
             )
+
+
+def _has_moving_twin(audit: Audit, model: str, module: str) -> bool:
+    """Returns whether another model, of which this one is an untrained copy, has moving statistics of that name."""
+    rows, trained = audit.parameters, set(audit.trainable["model"])
+    moves = (rows["name"] == f"{module}.running_mean") & (rows["changed_fraction"].fillna(0) > 0)
+    return model not in trained and bool((moves & (rows["model"] != model)).any())
 
 
 def _calls(audit: Audit, model: str, path: str) -> list[bool]:

@@ -142,6 +142,23 @@ WRONG = {
         "missing_logarithm",
         "ctc_loss gets probabilities, the result of softmax",
     ),
+    "scores in nll_loss": (
+        lambda: F.nll_loss(SPOKEN(X), torch.arange(16) % 5),
+        "missing_logarithm",
+        "nll_loss gets raw scores, the result of addmm, where it expects logarithms of probabilities: nothing makes "
+        "exp() of the 5 classes add up to 1",
+    ),
+    "scores of pixels in nll_loss": (
+        lambda: F.nll_loss(F.conv2d(X.view(1, 1, 8, 8), torch.ones(3, 1, 1, 1)), torch.zeros(1, 8, 8).long()),
+        "missing_logarithm",
+        "nll_loss gets raw scores, the result of convolution, where it expects logarithms of probabilities: nothing "
+        "makes exp() of the 3 classes add up to 1",
+    ),
+    "sigmoid before cross_entropy": (
+        lambda: F.cross_entropy(SPOKEN(X).sigmoid(), torch.arange(16) % 5),
+        "double_activation",
+        "cross_entropy gets the result of a sigmoid: scores between 0 and 1, of which no class can become sure",
+    ),
     "sigmoid twice": (
         lambda: F.binary_cross_entropy_with_logits(NET(X).sigmoid(), torch.ones(16, 1)),
         "double_activation",
@@ -184,6 +201,11 @@ WRONG = {
     ),
 }
 RIGHT = {
+    "sigmoid and a temperature before cross_entropy": lambda: F.cross_entropy(
+        SPOKEN(X).sigmoid() / 0.1, Y.abs().long()
+    ),
+    "sigmoid before a softmax": lambda: SPOKEN(X).sigmoid().log_softmax(-1).exp().sum(),
+    "logarithms of a layer in nll_loss": lambda: F.nll_loss(SPOKEN(X).softmax(1).log(), torch.arange(16) % 5),
     "cross_entropy on scores": lambda: F.cross_entropy(X @ X.T, torch.arange(16)),
     "logarithms in nll_loss": lambda: F.nll_loss((X @ X.T).softmax(1).log(), torch.arange(16)),
     "a distilled model": lambda: F.kl_div((X @ X.T).log_softmax(1), (X.T @ X).softmax(1).repeat(4, 4)),

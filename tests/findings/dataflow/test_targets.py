@@ -94,6 +94,53 @@ def test_a_model_that_does_not_is_not_named(case):
     assert found(MASKED[case]) == []
 
 
+WIDE = torch.randint(0, WORDS, (B, T + 4))
+
+
+def shifting(labels, scores=lambda x: x, of=WIDE, more=None):
+    """A causal model, and a loss that shifts as it says."""
+    hidden = fused(is_causal=True)(TABLE(of[:, : T + 3]))
+    loss = F.cross_entropy(scores(HEAD(hidden)).flatten(0, 1), labels(of).flatten(), ignore_index=-100)
+    (loss if more is None else loss + more(hidden, of)).backward()
+
+
+def padded(labels):
+    """As transformers shifts them."""
+    return F.pad(labels, (0, 1), value=-100)[..., 1:].contiguous()
+
+
+def next_token(hidden, of):
+    return F.cross_entropy(HEAD(hidden).flatten(0, 1), of[:, 1:].flatten())
+
+
+TWICE = {
+    "cut twice": lambda: shifting(lambda of: of[:, 1:][:, 1:], lambda scores: scores[:, :-1]),
+    "padded": lambda: shifting(lambda of: padded(of[:, 1:])),
+    "in another form": lambda: shifting(lambda of: of[:, 1:].contiguous()[..., 1:].clone(), lambda x: x[:, :-1]),
+}
+
+
+@pytest.mark.parametrize("case", TWICE)
+def test_targets_that_are_shifted_twice_are_named(case):
+    [finding] = found(TWICE[case])
+    assert (finding.rule, finding.severity) == ("shifted_twice", "warning")
+    assert "the model learns to predict the token after the next" in finding.message
+
+
+ONCE = {
+    "by the script": lambda: shifting(lambda of: of[:, 1:]),
+    "by the loss": lambda: shifting(lambda of: of[:, :-1][:, 1:], lambda scores: scores[:, :-1]),
+    "padded": lambda: shifting(lambda of: padded(of[:, :-1])),
+    "beside the next": lambda: shifting(lambda of: of[:, 1:][:, 1:], lambda x: x[:, :-1], more=next_token),
+    "another text": lambda: shifting(lambda of: OTHER[:, 1:][:, 1:].repeat(1, 2)[:, : T + 3]),
+}
+
+
+@pytest.mark.parametrize("case", ONCE)
+def test_targets_that_are_shifted_once_are_right(case):
+    assert found(ONCE[case]) == []
+
+
 CONV, IMAGES = nn.Conv2d(3, 5, 1), torch.rand(2, 3, 20, 20)
 MASKS = torch.randint(0, 5, (2, 50, 50))
 

@@ -117,3 +117,55 @@ TRAINS = {
 @pytest.mark.parametrize("case", TRAINS)
 def test_terms_that_train_or_are_shown_are_right(case):
     assert found(TRAINS[case]) == []
+
+
+def penalized(create_graph, mix=lambda loss, penalty: loss + 10 * penalty, of=lambda x: NET(x).sum()):
+    x = X.clone().requires_grad_()
+    slopes = torch.autograd.grad(of(x), x, create_graph=create_graph)[0]
+    mix(entropy(), (slopes.norm(2, dim=1) - 1).square().mean()).backward()
+
+
+NUMBERS = {
+    "a penalty": lambda: penalized(False),
+    "weighed before": lambda: penalized(False, lambda loss, penalty: 0.5 * penalty + loss / 2),
+    "of curved scores": lambda: penalized(False, of=lambda x: NET(x).tanh().sum()),
+}
+
+
+@pytest.mark.parametrize("case", NUMBERS)
+def test_a_penalty_without_a_graph_is_a_hint(case):
+    [finding] = found(NUMBERS[case])
+    assert (finding.rule, finding.severity) == ("penalty_without_graph", "hint")
+    assert "of gradients [16, 4] that have no graph of their own" in finding.message
+    assert "1 of the 2 terms that are added have a gradient" in finding.message
+
+
+def attacked():
+    """Trains on samples that a gradient has changed."""
+    x = X.clone().requires_grad_()
+    slopes = torch.autograd.grad(NET(x).sum(), x)[0]
+    (entropy() + F.cross_entropy(NET(X + 0.1 * slopes.sign()), Y)).backward()
+
+
+def moved():
+    """A term of the weights that is only shown, behind a step of the optimizer."""
+    net = nn.Linear(4, 3)
+    optimizer = torch.optim.SGD(net.parameters(), 0.1)
+    for _ in range(2):
+        optimizer.zero_grad()
+        (F.cross_entropy(net(X), Y) + net.weight.detach().square().sum()).backward()
+        optimizer.step()
+
+
+GRAPHS = {
+    "create_graph": lambda: penalized(True),
+    "an attack": attacked,
+    "a weight": lambda: penalized(False, lambda loss, penalty: loss * penalty + entropy()),
+    "weights that an optimizer moved": moved,
+    "no penalty": lambda: penalized(False, lambda loss, penalty: loss + entropy()),
+}
+
+
+@pytest.mark.parametrize("case", GRAPHS)
+def test_gradients_that_train_are_right(case):
+    assert found(GRAPHS[case]) == []

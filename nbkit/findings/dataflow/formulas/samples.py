@@ -1,0 +1,61 @@
+"""A rule about the samples of a batch that a recurrence or an attention takes for positions."""
+
+from collections.abc import Iterator
+
+from nbkit.findings.dataflow.attention import PRODUCTS
+from nbkit.findings.dataflow.flow import Flow, Op
+from nbkit.findings.finding import Finding, rule
+from nbkit.ops.families import ADDS, CLASS_LOSSES, FACTORS, FORMS, FUSED_ATTENTION, LAYER_PRODUCTS, SOFTMAX, family
+from nbkit.step.step import Tensor
+
+FIRST = "Pass batch_first=True, or bring positions first: x.transpose(0, 1)."
+SCALED = family("FORMS PARTS MULTIPLIES DIVIDES")
+LSTM = "mkldnn_rnn_layer"
+
+
+@rule("warning", rank=66)
+def mixed_samples(flow: Flow) -> Iterator[Finding]:
+    """An LSTM or an attention that expects positions first gets the batch first: it goes over the samples, of which
+    the loss has one label each.
+    """
+    labels = {op.inputs[1].shape for op in flow.named(*CLASS_LOSSES) if op.is_ahead and len(op.inputs) > 1}
+    if len(labels) != 1 or len(shape := labels.pop()) != 1 or shape[0] <= 1:
+        return
+    count = shape[0]
+    for op in flow.ops.values():
+        given = _given(flow, op) if op.is_ahead and op.inputs else None
+        if given is None or len(given.shape) != 3 or given.shape[0] != count:
+            continue
+        others = given.shape[1]
+        if others > 1 and others % count:
+            what = "LSTM" if op.name == LSTM else "attention"
+            message = (
+                f"{what} takes dimension 0 of {[*given.shape]} for positions, and it is the batch: the loss has "
+                f"{count} labels, one for each of its {count} rows. Samples reach each other, and the {others} "
+                "positions of a sample do not"
+            )
+            yield mixed_samples.finding(message, FIRST, op.op_id, evidence={"shape": [*given.shape]})
+
+
+def _given(flow: Flow, op: Op) -> Tensor | None:
+    """Returns what an LSTM reads, or what the queries of an attention over as many positions are made of."""
+    if op.name == LSTM:
+        return op.inputs[0] if op.arguments.get("batch_first") is False else None
+    query = None
+    if op.name.startswith(FUSED_ATTENTION) and len(op.inputs[0].shape) == 4:
+        query, length = op.inputs[0], op.inputs[0].shape[-2]
+    elif op.name in SOFTMAX and op.inputs[0].shape[-2:-1] == op.inputs[0].shape[-1:]:
+        product, length = flow.maker(flow.behind(op.inputs[0], SCALED)), op.inputs[0].shape[-1]
+        if product is not None and product.name in PRODUCTS:
+            query = product.inputs[FACTORS[product.name][0]]
+    if query is None:
+        return None
+    layer = flow.maker(flow.behind(query, SCALED))
+    while layer is not None and layer.name in ADDS and any(one.name for one in layer.inputs[1:]):  # a bias
+        layer = flow.maker(flow.behind(layer.inputs[0], SCALED))
+    if layer is None or layer.name not in LAYER_PRODUCTS:
+        return None
+    given = layer.inputs[FACTORS[layer.name][0]]
+    while len(given.shape) != 3 and (form := flow.maker(given)) is not None and form.name in FORMS:
+        given = form.inputs[0]
+    return given if given.shape[:1] == (length,) else None
