@@ -57,4 +57,6 @@ RANKS = table(
     ("rows", "Int64", "rows of its frame ops"),
     ("wall_us", "float64", "microseconds from the begin of the recording to its end"),
     ("started_ns", "Int64", "unix time in nanoseconds at which start_us is 0"),
+    ("clock_offset_us", "float64", "by how much its clock was ahead of rank 0's, by align_clocks(); null if not asked"),
+    ("clock_error_us", "float64", "by how much that may be off at most"),
 )

@@ -34,6 +34,7 @@ from nbkit.verbs.conversion.job import converted_job
 from nbkit.verbs.conversion.once import converted_once
 from nbkit.verbs.options.generated import OptionHolder
 from nbkit.verbs.options.parser import absolute_path, whole_number
+from nbkit.verbs.ranks.findings import with_rank_findings
 from nbkit.verbs.verb import FAILS, PROGRAM, Command, Outcome, Verb
 from nbkit.views.flamegraph.held import held_svg, with_stack_timeline
 from nbkit.views.flamegraph.panel import flame_panel
@@ -69,12 +70,12 @@ def load(path: str | PathLike[str]) -> Trace:
     if (path / HEAD).is_file() and not (path / META).is_file():
         return read_captures(path)
     if rank_folders(path):
-        return Job(path)
+        return with_rank_findings(Job(path))
     if path.is_dir() and not [*path.glob(META), *path.glob(f"rank=*/{META}")] and dump_files(path):
         return read_flight_recorders(path)
     if path.is_dir() and not (path / META).is_file() and (files := chrome_traces(path)):
         if len(ranks := ranks_of_files(files)) > 1:
-            return converted_job(path, ranks)
+            return with_rank_findings(converted_job(path, ranks))
         raise TraceError(f"{path} is a folder of {len(files)} Chrome traces; give one of them, such as {files[0]}.")
     if not path.exists():
         folder = "" if path.is_absolute() else f" in {Path.cwd()}"

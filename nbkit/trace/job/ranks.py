@@ -112,6 +112,8 @@ def _row(one: Rank) -> dict[str, Any]:
         "rows": one.rows.get("ops"),
         "wall_us": float(meta["wall_us"]) if isinstance(meta.get("wall_us"), int | float) else None,
         "started_ns": started if isinstance(started, int) else None,
+        "clock_offset_us": meta.get("clock_offset_us"),
+        "clock_error_us": meta.get("clock_error_us"),
     }
 
 

@@ -6,6 +6,7 @@ from nbkit.views.plots.flame import draw_flame
 from nbkit.views.plots.memory import draw_memory, plot_memory
 from nbkit.views.plots.metrics import draw_metrics, plot_metrics
 from nbkit.views.plots.op_counts import draw_op_counts, plot_op_counts
+from nbkit.views.plots.ranks import plot_ranks
 from nbkit.views.plots.repeats import plot_repeats
 from nbkit.views.plots.roofline import draw_roofline, plot_roofline
 from nbkit.views.plots.self_time import draw_modules, draw_ops, plot_modules, plot_ops
@@ -31,6 +32,7 @@ __all__ = [
     "plot_modules",
     "plot_op_counts",
     "plot_ops",
+    "plot_ranks",
     "plot_repeats",
     "plot_roofline",
     "plot_steps",

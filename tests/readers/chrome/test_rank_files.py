@@ -12,7 +12,7 @@ from nbkit.readers.chrome.rank_files import ranks_of_files
 
 
 def kineto(rank=None, duration=5.0, name="aten::mm"):
-    told = {} if rank is None else {"distributedInfo": {"backend": "nccl", "rank": rank, "world_size": 4}}
+    told = {} if rank is None else {"distributedInfo": {"backend": "nccl", "rank": rank, "world_size": 3}}
     events = [
         {"ph": "X", "cat": "cpu_op", "name": name, "pid": 1, "tid": 1, "ts": 10.0 * at, "dur": duration, "args": {}}
         for at in range(3)
