@@ -67,6 +67,8 @@ NORMS = BATCH_NORMS | ROW_NORMS
 VECTOR_NORMS = frozenset("norm linalg_vector_norm _foreach_norm".split())
 MEANS = frozenset("mean var std var_mean std_mean".split())
 
+# Numbers of a normal distribution that has no other deviation than 1 by itself.
+NORMAL_DRAWS = frozenset("randn randn_like normal_".split())
 # Random numbers, whatever else they read ...
 DRAWS = family(
     "rand rand_like randn randn_like randint randint_like randperm random normal normal_functional log_normal uniform "
@@ -207,3 +209,9 @@ REORDERS = family(
     "PERMUTES EXPANDS GATHERS JOINS INDEX_WRITES flip roll repeat sort unfold as_strided slice_scatter select_scatter "
     "pixel_shuffle pixel_unshuffle channel_shuffle"
 )
+# They give the elements of their input as they are, some or all of them, in other places or dtypes.
+SAME_ELEMENTS = family("FORMS PARTS JOINS GATHERS CASTS repeat flip roll")
+# What a running average is made with.
+UPDATES_IN_PLACE = frozenset(name for name in family("add sub mul div lerp copy") if name.endswith("_"))
+# What makes classes of scores.
+CLASS_CHOICES = frozenset("argmax max topk gt ge round".split())

@@ -109,7 +109,7 @@ class Trace:
     def export_chrome_trace(self, path: str | Path) -> Path:
         """Writes a Chrome trace (ui.perfetto.dev, chrome://tracing), gzipped if `path` ends in .gz; returns its path.
 
-        `nbkit.load()` reads the frames `ops`, `memory`, `modules` and `timings` back from it as they are. Raises
+        `nbkit.load()` reads the frames `ops`, `memory`, `modules`, `timings` and `collectives` back as they are. Raises
         TraceError if it cannot be written, or if ops have no times.
         """
         return write_chrome_trace(self.ops, self.frames, self.meta, path)

@@ -10,7 +10,7 @@ from nbkit.findings.dataflow.flow import Op
 from nbkit.findings.finding import Finding, at_ops, rule
 from nbkit.findings.training.facts import Audit, at_line
 from nbkit.findings.training.names import some
-from nbkit.ops.families import BATCH_NORMS, DRAWS
+from nbkit.ops.families import BATCH_NORMS, CLASS_CHOICES, DRAWS
 from nbkit.ops.names import packet_of
 from nbkit.step.decode import arguments_of
 from nbkit.step.reachable import reachable
@@ -120,7 +120,7 @@ def _is_counted(ops: Sequence[Op]) -> bool:
     """Returns whether classes are chosen among results, and compared; not where something is drawn of them."""
     names = {op.name for op in ops}
     is_drawn = bool(names & {"multinomial", "bernoulli"})
-    return "eq" in names and bool(names & {"argmax", "max", "topk", "gt", "ge", "round"}) and not is_drawn
+    return "eq" in names and bool(names & CLASS_CHOICES) and not is_drawn
 
 
 @rule("hint", rank=120)

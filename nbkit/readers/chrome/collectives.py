@@ -12,6 +12,7 @@ from nbkit.ops.collectives import P2P, group_text, named_collective
 from nbkit.ops.scalar_types import dtype_named
 from nbkit.readers.chrome.arguments import collective_bytes, collective_group
 from nbkit.readers.chrome.columns import whole
+from nbkit.readers.chrome.event_columns import LARGEST
 from nbkit.readers.chrome.names import is_collective
 from nbkit.schema import COLLECTIVES
 from nbkit.timeline.collectives import Calls, collective_calls, transfers
@@ -30,16 +31,16 @@ def communication(name: str, args: Mapping[str, Any]) -> str | None:
     if is_collective(name) and isinstance(args.get("Input Dims"), list):
         shapes, dtypes = args["Input Dims"], args.get("Input type")
         known = [dtype_named(word) for word in dtypes] if isinstance(dtypes, list) else None
-        size = collective_bytes(name, args)
+        size = _number(collective_bytes(name, args))
         return json.dumps({"input_shapes": str(shapes), "input_dtypes": _text(known), "size_bytes": size})
     return None
 
 
 def _of_arguments(kind: str, args: Mapping[str, Any]) -> dict[str, Any]:
     dtype, is_p2p = dtype_named(args.get("dtype")), kind in P2P
-    lengths = {side: whole(args.get(f"{word} msg nelems")) for side, word in (("input", "In"), ("output", "Out"))}
-    peer = whole(args.get("Dst Rank" if kind == "send" else "Src Rank")) if is_p2p else None
-    ranks, number = str(args.get(RANKS, "")), whole(args.get("Seq"))
+    lengths = {side: _number(args.get(f"{word} msg nelems")) for side, word in (("input", "In"), ("output", "Out"))}
+    peer = _number(args.get("Dst Rank" if kind == "send" else "Src Rank")) if is_p2p else None
+    ranks, number = str(args.get(RANKS, "")), _number(args.get("Seq"))
     return {
         "op": kind,
         "group": collective_group(args),
@@ -47,7 +48,7 @@ def _of_arguments(kind: str, args: Mapping[str, Any]) -> dict[str, Any]:
         "group_ranks": _text(json.loads(ranks)) if WHOLE_LIST.fullmatch(ranks) else None,
         "seq": number if number is not None and number > 0 else None,
         "peer": peer if peer is not None and peer >= 0 else None,
-        "size_bytes": collective_bytes("", args),
+        "size_bytes": _number(collective_bytes("", args)),
         # Only how many numbers go in and come out stands there.
         **{f"{side}_shapes": _text([[length]]) for side, length in lengths.items() if length is not None},
         **{f"{side}_dtypes": _text([dtype]) for side in lengths if dtype is not None},
@@ -79,7 +80,7 @@ def collectives_frame(ops: pd.DataFrame, told: Sequence[str | None], around: Map
     rows.sort(key=lambda row: float(row["start_us"]))
     op_ids = [row["op_id"] for row in rows]
     for row in rows:
-        row |= {"rank": whole(info.get("rank")), **_group_of(row, groups)}
+        row |= {"rank": _number(info.get("rank")), **_group_of(row, groups)}
         row.pop("group_name", None)
     places = {name: ops[name].iloc[op_ids].array for name in ("module", "phase", "source")}
     return COLLECTIVES.frame(rows).assign(**places)
@@ -148,12 +149,12 @@ def _group_of(row: Mapping[str, Any], groups: Mapping[str, tuple[str | None, str
 def process_meta(around: Mapping[str, Any], start_ns: int) -> dict[str, Any]:
     """Returns what meta says of one of several processes, of a file whose first event begins at `start_ns`."""
     info, base = around.get("distributedInfo"), around.get("baseTimeNanoseconds")
-    if not isinstance(info, dict) or whole(info.get("rank")) is None:
+    if not isinstance(info, dict) or _number(info.get("rank")) is None:
         return {}
     host = around.get("host_name")
     return {
-        "rank": whole(info["rank"]),
-        "world_size": whole(info.get("world_size")),
+        "rank": _number(info["rank"]),
+        "world_size": _number(info.get("world_size")),
         "host": host if isinstance(host, str) else None,
         "started_ns": base + start_ns if isinstance(base, int) else None,
     }
@@ -161,3 +162,9 @@ def process_meta(around: Mapping[str, Any], start_ns: int) -> dict[str, Any]:
 
 def _text(value: Any) -> str | None:
     return None if value is None else json.dumps(value)
+
+
+def _number(value: object) -> int | None:
+    """Returns an integer; None for what is none, and for one that no number of a rank, call or size can be."""
+    number = whole(value)
+    return None if number is None or abs(number) > LARGEST else number

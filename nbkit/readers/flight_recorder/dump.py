@@ -17,6 +17,8 @@ EXPECTED = "expected a dump that torch._C._distributed_c10d._dump_fr_trace() or 
 HEAD_BYTES = 400
 # What a dump says of itself, in the order in which it stands at its beginning.
 KEYS = re.compile(rb"[\x00-\x14\"](version|entries|pg_config|comm_lib_version|nccl_comm_state|pg_status)[q\x94\"]")
+# Of a Chrome trace, whose description of its groups has some of these names.
+CHROME = re.compile(rb'"(traceEvents|distributedInfo|schemaVersion|deviceProperties)"')
 RANK = re.compile(r"rank[_=-]?(\d+)")
 LAST_NUMBER = re.compile(r"(\d+)$")
 SUFFIX = re.compile(r"(\.(pkl|pickle|json|gz))+$")
@@ -44,7 +46,8 @@ def looks_like_dump(head: Head) -> bool:
     """Returns whether a file begins as a dump does: a pickle of a dict with its keys, or such JSON."""
     data = head.unpacked
     is_pickle = data[:1] == b"\x80" and b"}" in data[:13]
-    return (is_pickle or data.lstrip()[:1] == b"{") and KEYS.search(data[:HEAD_BYTES]) is not None
+    is_json = data.lstrip()[:1] == b"{" and CHROME.search(data[:HEAD_BYTES]) is None
+    return (is_pickle or is_json) and KEYS.search(data[:HEAD_BYTES]) is not None
 
 
 def is_dump(path: Path) -> bool:

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from nbkit.schema import MEMORY, MODULES, OPS, SCHEMA_VERSION, TIMINGS, Table
+from nbkit.schema import COLLECTIVES, MEMORY, MODULES, OPS, SCHEMA_VERSION, TIMINGS, Table
 from nbkit.trace.atomic_write import writing
 from nbkit.trace.export.tracks import Tracks, tracks
 
 # Frames that are written beside the events, as they are.
-BESIDE = (MODULES, TIMINGS)
+BESIDE = (MODULES, TIMINGS, COLLECTIVES)
 # Columns that stand in an event's own fields; all others are its args.
 OWN_OPS = ("op", "start_us", "total_time_us")
 OWN_MEMORY = ("time_us",)
@@ -29,7 +29,7 @@ def write_chrome_trace(
 ) -> Path:
     """Writes the file, gzipped if its name ends in .gz, and returns its path.
 
-    It holds `ops` and of `frames` `memory`, `modules` and `timings` in full; its notes name the other frames.
+    It holds `ops` and of `frames` `memory`, `modules`, `timings` and `collectives` in full; its notes name the others.
     Raises TraceError if the file cannot be written or the ops have no times.
     """
     placed = tracks(ops)

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 
 from nbkit.findings.dataflow.flow import Flow, Op
 from nbkit.findings.finding import Finding, rule
-from nbkit.ops.families import ADDS, FORMS, MULTIPLIES, SUBTRACTS, family
+from nbkit.ops.families import ADDS, FORMS, MULTIPLIES, NORMAL_DRAWS, SUBTRACTS, UPDATES_IN_PLACE
 from nbkit.step.step import Tensor
 
 AWAY = (
@@ -15,7 +15,6 @@ SIDES = "Give the large share to the average: average.mul_(decay).add_(weight, a
 # What is left of an average at each step; a warm-up changes it.
 MOST_LEFT, FEWEST_STEPS = 0.05, 3
 MOST_OPS = MOST_DEPTH = 8
-IN_PLACE = frozenset(op for op in family("add sub mul div lerp copy") if op.endswith("_"))
 Shares = dict[int, float]  # by memory
 
 
@@ -29,7 +28,7 @@ def reversed_average(flow: Flow) -> Iterator[Finding]:
     trained = _trained(flow)
     shapes = set(trained.values())
     for op in flow.ops.values():
-        is_update = op.name in IN_PLACE and op.phase == "other" and len(op.inputs) == 2 and op.outputs
+        is_update = op.name in UPDATES_IN_PLACE and op.phase == "other" and len(op.inputs) == 2 and op.outputs
         if not is_update or op.inputs[0].memory in trained or op.inputs[0].shape not in shapes:
             continue
         shares = _shares(flow, op, steps)
@@ -93,7 +92,6 @@ def _sum(one: Shares, other: Shares, factor: float, times: float) -> Shares:
     return {key: factor * one.get(key, 0) + times * other.get(key, 0) for key in {*one, *other}}
 
 
-NORMAL = frozenset(("randn", "randn_like", "normal_"))
 DEVIATION = "Multiply by the deviation: mean + torch.exp(0.5 * log_variance) * torch.randn_like(mean)."
 
 
@@ -103,7 +101,7 @@ def variance_as_deviation(flow: Flow) -> Iterator[Finding]:
     for op in flow.named(*MULTIPLIES):
         for noise, scale in (op.inputs, op.inputs[::-1]) if op.is_ahead and len(op.inputs) == 2 else ():
             draw, made = flow.origin(noise), flow.origin(scale)
-            if draw is None or draw.name not in NORMAL or made is None or made.name != "exp":
+            if draw is None or draw.name not in NORMAL_DRAWS or made is None or made.name != "exp":
                 continue
             source = flow.behind(made.inputs[0]).tensor_id
             if any(_is_divergence(flow, one, source) for one in flow.named("exp") if one.is_ahead):

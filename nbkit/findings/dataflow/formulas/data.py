@@ -4,11 +4,10 @@ from collections.abc import Iterator
 
 from nbkit.findings.dataflow.flow import Flow, Op
 from nbkit.findings.finding import Finding, rule
-from nbkit.ops.families import DIVIDES, GATHERS, LOSSES, MULTIPLIES, family
+from nbkit.ops.families import DIVIDES, GATHERS, LOSSES, MULTIPLIES, SAME_ELEMENTS
 from nbkit.step.step import Tensor
 
 BYTE = 255
-KEPT = family("FORMS PARTS JOINS GATHERS CASTS repeat flip roll")
 ONCE = "Divide once: torchvision's ToTensor and v2.ToDtype(torch.float32, scale=True) bring bytes to 0 ... 1 already."
 ORDER = "Draw the order once: order = torch.randperm(n), then images[order] and labels[order]."
 
@@ -17,7 +16,7 @@ ORDER = "Draw the order once: order = torch.randperm(n), then images[order] and 
 def scaled_twice(flow: Flow) -> Iterator[Finding]:
     """Values are divided by 255, and what comes out is divided by 255 once more: pixels end at 1 / 255."""
     for op in (one for one in flow.named(*DIVIDES, *MULTIPLIES) if _scales_bytes(one)):
-        before = flow.maker(flow.behind(op.inputs[0], KEPT))
+        before = flow.maker(flow.behind(op.inputs[0], SAME_ELEMENTS))
         if before is not None and _scales_bytes(before):
             message = (
                 f"{op.name} divides {[*op.inputs[0].shape]} by 255, which {before.name} did before: bytes of 0 to 255 "
