@@ -1,19 +1,22 @@
 """RANKS_VIEW is the view of a job: its ranks, what they spend their time in, and the op table over all of them."""
 
+import json
 from dataclasses import replace
 from typing import Any
 
 from nbkit import units
+from nbkit.schema import FINDINGS
 from nbkit.trace.job.job import Job
 from nbkit.trace.job.ranks import named
 from nbkit.trace.trace import Trace
 from nbkit.views.flamegraph.panel import flame_panel
 from nbkit.views.op_table.report_data import op_panel
 from nbkit.views.panels.panel import Contents, Panel
+from nbkit.views.plots.ranks import draw_ranks, has_modules
 from nbkit.views.report.leaving import leaving
 from nbkit.views.sections.section import Section, and_more, columns, module_names, rows_of
 from nbkit.views.statements.ranks.said import rank_statements
-from nbkit.views.statements.ranks.totals import RankTotals, rank_totals
+from nbkit.views.statements.ranks.totals import MANY, RankTotals, rank_totals
 from nbkit.views.static_html.view import View
 from nbkit.views.summary.names import shown
 
@@ -41,13 +44,11 @@ def _ranks(job: Job, count: int) -> Section:
 def _totals(totals: RankTotals, count: int) -> list[Section]:
     only = "" if totals.is_all else f"of {named(totals.ranks)} alone"
     ops, modules = (frame.head(count) for frame in (totals.ops, totals.modules))
-    ops = ops.assign(
-        name=[shown(str(name)) for name in ops["op"]], share=ops["self_time_us"] / (totals.whole_us or 1.0)
-    )
+    ops = ops.assign(name=[shown(str(name)) for name in ops["op"]])
     sections = [
         Section(
             "Slowest ops of the ranks",
-            columns("op, calls: count, self time: time, share: fraction"),
+            columns("op, calls: count, self time: time, share of all ops: fraction"),
             rows_of(ops, "name, calls, self_time_us, share"),
             only,
         )
@@ -66,17 +67,31 @@ def _widget(trace: Trace) -> Any:
     return ranks_and_ops(trace, rank_sections)
 
 
+def straggler_of(job: Job) -> int | None:
+    """Returns the rank that the finding straggler names first; None where none is named."""
+    findings = job.frames.get("findings", FINDINGS.frame([]))
+    named_first = findings.loc[findings["rule"] == "straggler", "evidence"].head(1)
+    return next((int(json.loads(evidence)["rank"]) for evidence in named_first), None)
+
+
+def _charts(trace: Trace) -> list[Any]:
+    """Returns the heat map of modules by rank, of a job that is summed unasked."""
+    is_drawn = isinstance(trace, Job) and has_modules(trace) and trace.counts.get("ops", 0) <= MANY
+    return [draw_ranks(trace)] if is_drawn else []
+
+
 def _panels(contents: Contents) -> list[Panel]:
-    """Returns flame graph and op table of the slowest rank, as far as a page can carry its ops."""
+    """Returns flame graph and op table of the straggler, else of the slowest rank, as far as a page can carry them."""
     job = contents.trace
     if not isinstance(job, Job) or not job.first_rows:
         return []
-    slowest = job.slowest
-    rows = next(one.rows["ops"] for one in job.known if one.rank == slowest)
+    straggler = straggler_of(job)
+    number, what = (job.slowest, "the slowest") if straggler is None else (straggler, "the straggler")
+    rows = next(one.rows["ops"] for one in job.known if one.rank == number)
     if rows > MOST_IN_REPORT:
         return []
-    drawn = replace(contents, trace=leaving(job.rank(slowest), values=contents.values), base=None)
-    of = f"of rank {slowest}, the slowest ({units.counted(rows, 'op')})"
+    drawn = replace(contents, trace=leaving(job.rank(number), values=contents.values), base=None)
+    of = f"of rank {number}, {what} ({units.counted(rows, 'op')})"
     return [
         replace(flame_panel(drawn), title=f"Flame graph {of}"),
         replace(op_panel(drawn), title=f"Ops {of}"),
@@ -86,7 +101,7 @@ def _panels(contents: Contents) -> list[Panel]:
 RANKS_VIEW = View(
     widget=_widget,
     sections=rank_sections,
-    charts=lambda trace: [],
+    charts=_charts,
     calls=lambda trace, count: "",
     panels=_panels,
     totals=rank_sections,

@@ -49,6 +49,16 @@ def plot_ranks(trace: Trace, by: Literal["module", "step"] = "module", count: in
     return figure.with_static_view(lambda: _draw(times, by))
 
 
+def draw_ranks(trace: Trace) -> Any:
+    """Draws plot_ranks as a static figure."""
+    return _draw(_times(trace, "module", 30), "module")
+
+
+def has_modules(job: Job) -> bool:
+    """Returns whether plot_ranks has something to draw: modules, in several ranks."""
+    return "modules" in job.files and len(job.first_rows) > 1
+
+
 def _draw(times: pd.DataFrame, by: str) -> Any:
     figure, axes = static_figure(_title(by), 1.2 + 0.2 * len(times), X_TITLE)
     at = np.arange(len(times.columns)), np.arange(len(times))

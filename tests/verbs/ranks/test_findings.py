@@ -106,6 +106,12 @@ def test_the_heat_map_has_what_each_rank_takes_beside_the_median(folder):
     assert list(nbkit.plot_ranks(job, by="step").data[0].y) == [str(step) for step in range(CALLS)]
 
 
+def test_the_report_begins_with_the_straggler_and_draws_its_rank(folder, tmp_path):
+    text = nbkit.opreport(nbkit.load(folder), path=tmp_path / "job.html").read_text()
+    assert f"Flame graph of rank 2, the straggler ({2 * CALLS} ops)" in text
+    assert "<svg" in text and "times the median" in text
+
+
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [

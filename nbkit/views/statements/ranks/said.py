@@ -50,20 +50,22 @@ def _spent(job: Job) -> Iterator[Words]:
     totals = rank_totals(job)
     if totals is None:
         yield ("No rank has ops.",)
-    elif totals.whole_us > 0:
-        some = f"Of so many ops those of {named(totals.ranks)} alone were summed: they spend"
-        of = "The ranks spend" if totals.is_all else some
-        ops, modules = _shares(totals.ops, "op", totals.whole_us), _shares(totals.modules, "module", totals.whole_us)
-        inside = f"; by module in {', '.join(modules)}" if modules else ""
-        yield (f"{of} their time in {', '.join(ops)}{inside}.",)
+    elif totals.ops["self_time_us"].sum() > 0:
+        of = "" if totals.is_all else f"Of so many ops those of {named(totals.ranks)} alone were summed: "
+        ops, modules = _shares(totals.ops, "op"), _shares(totals.modules, "module")
+        inside = f"; of the time in modules {', '.join(modules)}" if modules else ""
+        begin = "of the time in ops" if of else "Of the time in ops"
+        yield (f"{of}{begin} {', '.join(ops)}{inside}.",)
     yield from _waits(job)
 
 
-def _shares(totals: pd.DataFrame, name: str, whole_us: float) -> list[str]:
-    """Returns the first ones with their share of the whole time."""
+def _shares(totals: pd.DataFrame, name: str) -> list[str]:
+    """Returns the first ones with their share of the time of all: 'aten.mm takes 21 %', 'aten.relu 3 %'."""
     head = totals.head(NAMED)
     names = [shown(str(text)).removesuffix(".default") or ROOT for text in head[name]]
-    return [f"{one} ({units.share(us / whole_us)})" for one, us in zip(names, head["self_time_us"], strict=True)]
+    shares = [units.share(share) for share in head["share"]]
+    takes = ["takes ", *[""] * len(names)]
+    return [f"{one} {verb}{share}" for one, verb, share in zip(names, takes, shares, strict=False)]
 
 
 def _waits(job: Job) -> Iterator[Words]:

@@ -17,14 +17,13 @@ class RankTotals(NamedTuple):
     """Holds the ranks that were summed, and what their ops and modules took.
 
     `ops`: op, calls, self_time_us. `modules`: model, module, calls, self_time_us, and of its time per rank median_us,
-    slowest_us and slowest_rank. Both with the most time first. `whole_us` is the self time of all on the host.
+    slowest_us and slowest_rank. Both with the most time first, and `share`: of the time of all ops, or modules, there.
     """
 
     ranks: list[int]
     is_all: bool
     ops: pd.DataFrame
     modules: pd.DataFrame
-    whole_us: float
 
 
 @once_per_view
@@ -40,7 +39,7 @@ def rank_totals(job: Trace, /) -> RankTotals | None:
         f"SELECT rank, level, op, model, module, count(*) AS calls, sum(self_time_us) AS us FROM ops WHERE {among} "
         "GROUP BY ALL"
     )
-    return RankTotals(ranks, len(ranks) == len(job.first_rows), *_summed(totals), float(totals["us"].sum()))
+    return RankTotals(ranks, len(ranks) == len(job.first_rows), *_summed(totals))
 
 
 def _summed(totals: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -59,7 +58,8 @@ def _summed(totals: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
 
 
 def _most_first(totals: pd.DataFrame) -> pd.DataFrame:
-    return totals.sort_values("self_time_us", ascending=False, kind="stable").reset_index(drop=True)
+    ordered = totals.sort_values("self_time_us", ascending=False, kind="stable").reset_index(drop=True)
+    return ordered.assign(share=ordered["self_time_us"] / (ordered["self_time_us"].sum() or 1.0))
 
 
 def median_rank(job: Job) -> int:
