@@ -419,18 +419,34 @@ def hooks() -> None:
     assert len(hook.traces) == 1 and hook.traces[0].call == 1
 
 
-@feature(
-    TOOL,
-    "memory and device use of a process",
-    "`optime(memory=True)`, frame `memory`",
-    lacks="what torch allocates, op by op, not what else the process holds: psutil and pynvml tell that from outside",
-)
+@feature(TOOL, "memory and device use of a process", "`nbkit.opmonitor()`, frame `steps`; `optime(memory=True)`")
 def memory() -> None:
-    """What a step allocates is what its tensors take."""
+    """The resident set of the process grows by what a step keeps, its CPU time is that of the system's clock."""
+    import os
+    import time
+
+    import psutil
+
+    model = torch.nn.Linear(8, 1)
+    optimizer = torch.optim.SGD(model.parameters(), 0.1)
+    kept, process = [], psutil.Process(os.getpid())
+    spent, known = [], []
+    with nbkit.opmonitor() as trace:
+        for _ in range(4):
+            begun = time.process_time()
+            kept.append(torch.ones(4 << 20))
+            model(torch.ones(2, 8)).sum().backward()
+            optimizer.step()
+            spent.append(time.process_time() - begun)
+            known.append(process.memory_info().rss)
+    steps = trace.steps
+    assert (steps["process_bytes"] - known).abs().max() < 4 << 20
+    assert steps["process_bytes"].diff().iloc[1:].min() > 12 << 20
+    assert (steps["cpu_us"].iloc[1:] / 1e6 - spent[1:]).abs().max() < 0.1
     with nbkit.optime(memory=True, device="cpu") as trace:
-        kept = torch.ones(1000, 1000)
+        held = torch.ones(1000, 1000)
     allocated = trace.memory["delta_bytes"]
-    assert allocated[allocated > 0].sum() == kept.untyped_storage().nbytes()
+    assert allocated[allocated > 0].sum() == held.untyped_storage().nbytes()
 
 
 @feature(TOOL, "pretty tables", "`trace.summary()`, `nbkit load T --frame ops`")

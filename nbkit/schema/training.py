@@ -62,6 +62,15 @@ STEPS = table(
         "Int64",
         "memory held after it: allocated on the CUDA device where one is in use, else of the process",
     ),
+    ("process_bytes", "Int64", "memory of the process after it: its resident set (RSS); null if unknown"),
+    ("reserved_bytes", "Int64", "memory that torch's allocator holds of the CUDA device; null where none is in use"),
+    (
+        "device_fraction",
+        "float64",
+        "share of the time in which the CUDA device ran kernels, 0..1, as its driver (pynvml) last measured it; null "
+        "if unknown",
+    ),
+    ("cpu_us", "float64", "microseconds of CPU time that all threads of the process took in it"),
     ("wall_us", "float64", "microseconds from its begin to its end"),
     (
         "batch",

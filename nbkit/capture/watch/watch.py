@@ -4,7 +4,7 @@ import json
 import os
 from collections.abc import Callable
 from functools import partial
-from time import perf_counter_ns
+from time import perf_counter_ns, process_time_ns
 from typing import Any
 
 import torch
@@ -28,6 +28,8 @@ Row = dict[str, Any]
 TIME_SHARE, FIRST_READ = 0.004, 20
 # Rows of the data set that are told of a step: more would make most of the file.
 MOST_INDICES = 64
+# Columns that tell what is in use, at steps that are read.
+IN_USE = ("process_bytes", "reserved_bytes", "device_fraction")
 
 
 class StepWatch:
@@ -48,6 +50,7 @@ class StepWatch:
         self.layers: LayerWatch | None = None
         self.batches = LoaderBatches()
         self.is_installed = False
+        self.has_utilization = True  # of the device, until asking fails
 
     def install(self) -> None:
         backward, scale, watch = self.backward, self.scale, self
@@ -89,24 +92,27 @@ class StepWatch:
         self.is_read = number < FIRST_READ or self.reading.is_due()
         if self.layers is not None:
             _run_isolated(partial(self.layers.begin, number))
-        self.started = perf_counter_ns()
+        self.started, self.cpu_ns = perf_counter_ns(), process_time_ns()
 
     def end(self, error: BaseException | None) -> Row:
         """Returns what is known of the step."""
         assert self.row is not None
         row, self.row = self.row, None
-        row["wall_us"] = (perf_counter_ns() - self.started) / 1e3
+        row["wall_us"], row["cpu_us"] = (
+            (perf_counter_ns() - self.started) / 1e3,
+            (process_time_ns() - self.cpu_ns) / 1e3,
+        )
         if self.layers is not None:
             _run_isolated(self.layers.end)
         row["learning_rate"] = self.rate
         row["error"] = None if error is None else type(error).__name__
-        row["loss"] = row["gradient_norm"] = row["held_bytes"] = None
+        row |= dict.fromkeys(("loss", "gradient_norm", "held_bytes", *IN_USE))
         row["batch"] = json.dumps(self.indices[:MOST_INDICES]) if self.indices else None
         if self.losses:
             row["loss"] = sum(_read(self.losses))
         if self.is_read:
             with self.reading:
-                row["held_bytes"] = self._held_bytes()
+                row |= self._in_use()
                 if self.norms:  # one norm for all optimizers of the step
                     row["gradient_norm"] = sum(norm**2 for norm in _read(self.norms)) ** 0.5
         else:
@@ -115,11 +121,19 @@ class StepWatch:
         self.unscaled.clear()
         return row
 
-    def _held_bytes(self) -> int | None:
-        """Returns what is held in the device's allocator, else in the memory of the process; null if unknown."""
-        if torch.cuda.is_initialized() and (held := torch.cuda.memory_allocated()):
-            return int(held)
-        return self.memory.held_bytes()
+    def _in_use(self) -> Row:
+        """Returns what process and device hold, and how busy the device was; null where it is unknown."""
+        process = self.memory.held_bytes()
+        row: Row = {"held_bytes": process, "process_bytes": process}
+        if torch.cuda.is_initialized():
+            allocated, reserved = torch.cuda.memory_allocated(), torch.cuda.memory_reserved()
+            row |= {"held_bytes": allocated or process, "reserved_bytes": reserved or None}
+            if self.has_utilization:
+                try:
+                    row["device_fraction"] = torch.cuda.utilization() / 100
+                except Exception:  # no pynvml, or a driver that does not tell
+                    self.has_utilization = False
+        return row
 
     def update_fraction(self, before: State) -> float | None:
         """Returns norm of the change / norm before of all that the step trained; null if it trained nothing kept."""

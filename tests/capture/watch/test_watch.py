@@ -3,8 +3,10 @@
 import math
 import mmap
 import os
+import time
 from pathlib import Path
 
+import psutil
 import pytest
 import torch
 from torch import nn
@@ -47,6 +49,34 @@ def test_loss_gradient_norm_update_and_rate(watch):
     assert row["error"] is None and row["wall_us"] > 0 and row["held_bytes"] > 2**20
     after = torch.cat([one.detach().flatten() for one in model.parameters()])
     assert watch.update_fraction(state) == pytest.approx(float((after - before).norm() / before.norm()))
+
+
+def test_what_the_process_uses_is_what_the_system_says(watch):
+    begun = time.process_time()
+    watch.begin(0)
+    while time.process_time() < begun + 0.02:
+        pass
+    row = watch.end(None)
+    assert row["process_bytes"] == row["held_bytes"] == pytest.approx(psutil.Process().memory_info().rss, abs=1 << 22)
+    assert 10_000 < row["cpu_us"] <= 1e6 * (time.process_time() - begun)
+    assert row["reserved_bytes"] is None and row["device_fraction"] is None
+
+
+def test_a_device_in_use_tells_what_it_holds_and_how_busy_it_is(watch, monkeypatch):
+    """Stands in for CUDA by what torch.cuda answers."""
+    answers = {"is_initialized": True, "memory_allocated": 100, "memory_reserved": 400, "utilization": 75}
+    for name, answer in answers.items():
+        monkeypatch.setattr(torch.cuda, name, lambda answer=answer: answer)
+    watch.begin(0)
+    row = watch.end(None)
+    assert (row["held_bytes"], row["reserved_bytes"], row["device_fraction"]) == (100, 400, 0.75)
+    assert row["process_bytes"] > 1 << 20
+    asked = []
+    monkeypatch.setattr(torch.cuda, "utilization", lambda: asked.append(1) or 1 / 0)
+    for _ in range(2):  # asked once: it will not tell the next time either
+        watch.begin(1)
+        assert watch.end(None)["device_fraction"] is None
+    assert len(asked) == 1
 
 
 def test_the_norm_is_that_of_all_gradients_small_and_large_of_every_dtype(watch):

@@ -24,13 +24,17 @@ CURVES = {
     "gradient_norm": ("gradient norm", 1.0, "#d97706"),
     "update_fraction": ("update / weight", 1.0, "#16a34a"),
     "wall_us": ("step time (ms)", 1e3, "#a855f7"),
+    "process_bytes": ("process (MiB)", 2.0**20, "#64748b"),
+    "reserved_bytes": ("device (MiB)", 2.0**20, "#0d9488"),
+    "device_fraction": ("device in use", 1.0, "#be185d"),
 }
 # Steps with findings that are named, and the share of missing values from which on a curve is points.
 MOST, SPARSE = 4, 0.5
 
 
 def plot_steps(trace: Trace) -> "LiveFigure":
-    """Returns live curves over the steps of an audit: loss, gradient norm, update / weight, step time.
+    """Returns live curves over the steps of an audit: loss, gradient norm, update / weight, step time, memory of the
+    process and of the device, and how busy the device was.
 
     Dotted lines are steps with errors or warnings, which the title names. Raises OptionError for a trace without steps.
     """
@@ -42,6 +46,7 @@ def steps_picture(trace: Trace) -> Picture:
     steps = STEPS.check(checked_trace(trace).frames.get("steps", STEPS.frame()))
     if not len(steps):
         raise OptionError("This trace has no steps; `python -m nbkit audit SCRIPT --step FUNCTION` records them.")
+    steps = steps.astype(dict.fromkeys(CURVES, "float64"))
     found = wrong(trace.frames.get("findings", FINDINGS.frame()))
     found = found[found["step"].isin(steps["step"])]
     rules = {int(rows["step"].iloc[0]): list(dict.fromkeys(rows["rule"])) for _, rows in found.groupby("step")}

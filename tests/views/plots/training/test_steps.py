@@ -25,6 +25,14 @@ def audited(*findings: tuple[str, str, int]) -> Trace:
     return Trace({"steps": STEPS.frame(rows), "findings": FINDINGS.frame(found)}, {"verb": "opaudit"})
 
 
+def test_memory_and_use_of_the_device_are_drawn_where_they_are_known() -> None:
+    trace = audited()
+    steps = trace.steps.assign(process_bytes=2**20 * trace.steps["step"], device_fraction=0.5)
+    trace.frames["steps"] = STEPS.check(steps.astype({"process_bytes": "Int64"}))
+    *_, process, device = plot_steps(trace).data
+    assert list(process.y) == [0, 1, 2, 3, 4, 5] and list(device.y) == [0.5] * 6
+
+
 def _finding(rule: str, severity: str, step: int) -> dict[str, Any]:
     names = [name for name in FINDINGS.frame().columns if name not in ("rule", "severity", "step")]
     return {**dict.fromkeys(names), "rule": rule, "severity": severity, "step": step, "message": "", "count": 1}
