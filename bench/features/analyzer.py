@@ -1,6 +1,8 @@
 """Features of the Colossal-AI Analyzer."""
 
 import json
+from functools import partial
+from itertools import combinations
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -189,6 +191,29 @@ def checkpoint_text() -> None:
     rows = asked.difference.set_index("measure")["changed"]
     assert _products(step) == rows["forward_flops"] + rows["backward_flops"]
     assert all(torch.equal(one, parameter.grad) for one, parameter in zip(gradients, model.parameters(), strict=True))
+
+
+@feature(TOOL, "where to checkpoint", "`nbkit.fits(step, memory)`")
+def where_to_checkpoint() -> None:
+    """The chosen blocks are the ones that compute least again of all sets that fit: FLOPs by hand, in a run of each."""
+    blocks = [nn.Sequential(nn.Linear(16, width), nn.GELU(), nn.Linear(width, 16)) for width in (256, 96, 512)]
+    model, x = nn.Sequential(*blocks), torch.randn(64, 16)
+    sets = [names for count in range(4) for names in combinations("012", count)]
+
+    def step(names: tuple[str, ...] = ()) -> None:
+        y = x
+        for name, block in zip("012", blocks, strict=True):
+            y = checkpoint(block, y, use_reentrant=False) if name in names else block(y)
+        y.sum().backward()
+
+    def whole() -> None:
+        model(x).sum().backward()
+
+    peaks = {names: int(nbkit.opcost().run(partial(step, names)).memory["allocated_bytes"].max()) for names in sets}
+    memory = (min(peaks.values()) + peaks[()]) // 2
+    answer = nbkit.fits(whole, memory, checkpoint=["0", "1", "2"])
+    flops = {names: _products(step, names) for names in sets if peaks[names] <= memory}
+    assert flops[answer.checkpoint] == min(flops.values()) and answer.checkpoint
 
 
 @feature(TOOL, "shape rules of Python functions", "`register_shape_formula(function)`")

@@ -6,7 +6,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from unittest.mock import patch
 
@@ -261,6 +261,47 @@ def described() -> None:
         row = rows.loc[role]
         assert (json.loads(row["shape"]), json.loads(row["stride"])) == ([*tensor.shape], [*tensor.stride()])
         assert (f"torch.{row['dtype']}", row["device"]) == (str(tensor.dtype), str(tensor.device))
+
+
+@feature(TOOL, '"Inconsistent dtypes"', "`diffs.status`, `diffs.message`")
+def other_dtype() -> None:
+    """A result of another dtype than the reference's is a verdict of its own, which names both."""
+    x = leaf(3, 4).detach()
+    with nbkit.opdiff(ops="exp", reference=lambda op, args, kwargs: op(*args, **kwargs).double()) as trace:
+        dtype = x.exp().dtype
+    (row,) = trace.diffs.to_dict("records")
+    assert row["status"] == "dtype" and str(dtype).removeprefix("torch.") in row["message"]
+    assert "float64" in row["message"]
+
+
+@feature(TOOL, "requires_grad of a failing op", "frame `tensors`")
+def failing_op() -> None:
+    """What autograd records of each input of the op that raises is as it is."""
+    x, fixed = leaf(3, 4), torch.ones(3, 5)
+    with suppress(RuntimeError), nbkit.optrace() as trace:
+        torch.ops.aten.mm.default(x, fixed)
+    rows = trace.tensors[trace.tensors["op_id"] == int(trace.ops.query("status == 'raised'")["op_id"].iloc[-1])]
+    assert rows["requires_grad"].tolist() == [x.requires_grad, fixed.requires_grad]
+    assert [json.loads(shape) for shape in rows["shape"]] == [[3, 4], [3, 5]]
+
+
+@feature(TOOL, "inputs and outputs of a failing op on disk", "`trace.save(values='captured')`, `nbkit.script_of`")
+def failing_values() -> None:
+    """The script of a wrong call prints its largest error in a process of its own; inputs and outputs are in files."""
+    device = nbkit.SimulatedDevice([nbkit.Fault("aten.exp", "relative_error", size=0.01)])
+    x = leaf(8, 8).detach()
+    with nbkit.opdiff(keep=1) as trace:
+        out = x.to(device.torch_device).exp()
+    op_id = int(trace.diffs.query("status == 'mismatch'")["op_id"].iloc[0])
+    with folder() as path:
+        saved = trace.save(path, values="captured")
+        stored = [array for file in saved.glob("**/*.safetensors") for array in load_file(file).values()]
+        script = Path(f"{path}.py")
+        script.write_text(nbkit.script_of(nbkit.load(saved), op_id, folder=path.parent))
+        said = nbkit_words(str(script)).stdout
+    for values in (x, out.cpu().double(), x.double().exp()):
+        assert any(array.tobytes() == values.numpy().tobytes() for array in stored)
+    assert f"largest difference: {float((out.cpu().double() - x.double().exp()).abs().max()):.9g} at" in said
 
 
 @feature(TOOL, "a tolerance per op", "`tolerances=`")
