@@ -29,8 +29,9 @@ VERB = "ranks"  # of meta: the view that shows a job
 class Job(Trace):
     """Holds the ranks of a job that saved their traces to `FOLDER/rank=N`, as one trace; `nbkit.load(FOLDER)` gives it.
 
-    `ranks` is a small frame, a row per rank. All other frames are views for `sql()`, named as the frames, each with
-    the column `rank`; nothing reads their rows into memory at once. `rank(N)` is the trace of one of them.
+    `ranks` is a small frame, a row per rank, and `findings` has what is wrong in them. All other frames are views for
+    `sql()`, named as the frames, each with the column `rank`; nothing reads their rows into memory at once. `rank(N)`
+    is the trace of one of them.
     """
 
     def __init__(self, folder: Path, meta: Mapping[str, Any] = {}) -> None:
@@ -55,7 +56,7 @@ class Job(Trace):
         return copy
 
     def __getattr__(self, name: str) -> pd.DataFrame:
-        if name in self.__dict__.get("files", ()):
+        if name in self.__dict__.get("files", ()) and name not in self.__dict__.get("frames", ()):
             some = next(iter(self.files[name]))
             raise AttributeError(
                 f"The frame {name} of a job stays in its files: ask trace.sql('SELECT * FROM {name} LIMIT 10'), or "

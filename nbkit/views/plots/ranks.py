@@ -24,7 +24,8 @@ from nbkit.views.summary.names import ROOT
 X_TITLE, COLORS = "rank", "RdBu_r"
 # Colors end at a quarter and at four times the median, in powers of two.
 MOST = 2.0
-BAR = {"title": "times the median", "tickvals": [-2, -1, 0, 1, 2], "ticktext": ["1/4", "1/2", "1", "2", "4"]}
+TICKS = ["1/4", "1/2", "1", "2", "4"]
+BAR: dict[str, Any] = {"title": "times the median", "tickvals": [-2, -1, 0, 1, 2], "ticktext": TICKS}
 
 
 def plot_ranks(trace: Trace, by: Literal["module", "step"] = "module", count: int = 30) -> "LiveFigure":

@@ -7,7 +7,7 @@ import pytest
 import nbkit
 from nbkit.command_line.main import main
 from nbkit.errors import OptionError
-from nbkit.schema import COLLECTIVES, MODULES, OPS
+from nbkit.schema import COLLECTIVES, FINDINGS, MODULES, OPS
 from nbkit.verbs.ranks import findings
 from tests.support.fakes import small_trace
 
@@ -128,6 +128,33 @@ def test_bad_options_of_the_heat_map_are_one_sentence(folder, options, sentence)
 def test_one_process_is_no_job():
     with pytest.raises(OptionError, match=r"^plot_ranks\(\) draws the ops of several ranks; give nbkit.load\(\)"):
         nbkit.plot_ranks(small_trace())
+
+
+def test_what_is_wrong_in_single_ranks_is_told_with_these(tmp_path):
+    known = {"advice": "Mend it.", "source": "m.py:7", "count": 1, "evidence": '{"op_ids": [3]}', "step": 0}
+    for rank in range(3):
+        nan = {
+            **known,
+            "rule": "nan",
+            "severity": "error",
+            "op": "aten.log.default",
+            "op_id": 3,
+            "message": "NaN begins",
+        }
+        cut = {**known, "rule": "no_gradient", "severity": "warning", "parameter": "w", "message": "w gets no gradient"}
+        hint = {**known, "rule": "loops", "severity": "hint", "message": "a loop"}
+        trace = small_trace(verb="opcheck", rank=rank, world_size=3)
+        trace.frames["findings"] = FINDINGS.frame([nan if rank == 1 else cut, hint])
+        trace.save(tmp_path / "job" / f"rank={rank}")
+    job = nbkit.load(tmp_path / "job")
+    assert job.findings["message"].tolist() == ["in ranks 0 and 2: w gets no gradient", "in rank 1: NaN begins"]
+    assert job.findings["op_id"].isna().all() and '"ranks": [1]' in job.findings["evidence"][1]
+    brief = job.brief()
+    assert (
+        brief.startswith("1 error, 1 warning, the worst first. 3 ranks")
+        and "nan: aten.log.default: in rank 1: NaN begins." in brief
+    )
+    assert "3 hints of single ranks are not among these findings: trace.sql(" in " ".join(job.meta["notes"])
 
 
 def test_replicas_that_part_are_found_without_times(folder):
