@@ -10,7 +10,7 @@ from nbkit.trace.trace import Trace
 from nbkit.verbs.options.generated import OptionHolder
 from nbkit.verbs.options.parser import absolute_path
 from nbkit.verbs.verb import FAILS, PROGRAM, Command, Outcome, Verb
-from nbkit.views.sections.collectives import collective_sections, collective_statements
+from nbkit.views.statements.ranks.hang import collective_sections, collective_statements
 from nbkit.views.static_html.view import View
 
 

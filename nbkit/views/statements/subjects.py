@@ -4,13 +4,13 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from nbkit.trace.trace import Trace
-from nbkit.views.sections.collectives import collective_chips, collective_statements
 from nbkit.views.statements.against import against_statements
 from nbkit.views.statements.alignment import agreement_statements
 from nbkit.views.statements.cost import cost_statements, node_statements
 from nbkit.views.statements.differences import difference_chips, difference_statements
 from nbkit.views.statements.memory import memory_statements
 from nbkit.views.statements.operators import bisection_statements, operator_statements, stability_statements
+from nbkit.views.statements.ranks.hang import collective_chips, collective_statements
 from nbkit.views.statements.ranks.said import rank_statements
 from nbkit.views.statements.statement import Chip, Statement
 from nbkit.views.statements.time import time_chips, time_statements, waiting_statements
