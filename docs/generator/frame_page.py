@@ -14,7 +14,9 @@ from nbkit.schema import Column, Table
 UNITS = {"_us": "microseconds", "_bytes": "bytes", "_fraction": "share, 0 to 1"}
 # What differs from run to run, beside times: memory of the process, and what is measured where there is time.
 VARYING = {
-    "steps": ("held_bytes", "update_fraction"),
+    "steps": ("held_bytes", "process_bytes", "update_fraction"),
+    # Known where the process was still waiting when it asked.
+    "collectives": ("duration_us", "wait_us", "state"),
     # Bits are those of the machine's kernels.
     "stability": (
         "batch_invariant",
