@@ -1,6 +1,7 @@
 """Freezes that freeze nothing, dropouts of most values, evaluations in training mode: named, and right steps."""
 
 import copy
+import re
 
 import pytest
 import torch
@@ -50,7 +51,8 @@ def test_a_misspelled_attribute_is_named(name):
     [(severity, message)] = frozen(set_all(name))
     assert severity == "warning"
     assert f"though {name} = False was set for parameters: no attribute that torch knows" in message
-    assert message.startswith("The optimizer trains body.0, body.1 (4 tensors), though")
+    # The bias in front of a batch norm has no gradient but rounding, which moves it on some CPUs alone.
+    assert re.match(r"The optimizer trains body\.0(, body\.1 \(4|\.weight, body\.1 \(3) tensors\), though ", message)
 
 
 def test_an_attribute_of_a_module_is_named():
