@@ -66,7 +66,8 @@ PYTHON_MODULE = re.compile(r"nn\.Module: (.+?)(?:_\d+)?")
 PYTHON_FRAME = re.compile(r"(.+)\((\d+)\): .*", re.DOTALL)
 # What older versions of IPython call a cell.
 CELL = "<ipython-input-"
-TORCH_PATH = re.compile(r"(^|(site|dist)-packages/)(torch|nbkit)/")
+# Of torch, and of nbkit, which may be installed from its own folder.
+TORCH_PATH = re.compile(r"(^|(site|dist)-packages/)(torch|nbkit)/|/nbkit/(capture|command_line|magics|simulated)/")
 INTERPRETER_PATH = re.compile(r"(^|.*/)lib/python3\.\d+/(?!(site|dist)-packages/)")
 
 

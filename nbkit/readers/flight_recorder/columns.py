@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from nbkit.errors import TraceError
 from nbkit.ops.collectives import collective_of
+from nbkit.ops.scalar_types import dtype_named
 from nbkit.readers.chrome.names import is_user_path
 from nbkit.readers.element_sizes import element_bytes
 from nbkit.readers.flight_recorder.dump import Dump
@@ -21,13 +22,6 @@ from nbkit.readers.text_file import encodable
 from nbkit.schema import COLLECTIVES, TEXT, nullable
 
 Ints = npt.NDArray[np.int64]
-# c10::ScalarType by torch's names for dtypes; others are written alike, such as Float8_e5m2.
-DTYPES = {
-    "Float": "float32", "Double": "float64", "Half": "float16", "BFloat16": "bfloat16", "Byte": "uint8",
-    "Char": "int8", "Short": "int16", "Int": "int32", "Long": "int64", "Bool": "bool", "ComplexHalf": "complex32",
-    "ComplexFloat": "complex64", "ComplexDouble": "complex128", "UInt16": "uint16", "UInt32": "uint32",
-    "UInt64": "uint64",
-}  # fmt: skip
 # Members of larger groups stand once in meta, and not in each row.
 MOST_LISTED = 64
 UNDESCRIBED = ("", "undefined")
@@ -144,7 +138,9 @@ class Columns:
 
     def _describe(self, group: str, name: str, one: Mapping[str, Any]) -> Kind:
         call, _, peers = str(name).rpartition(":")[2].partition(" ")
-        dtypes = [[DTYPES.get(dtype, dtype.lower()) for dtype in one.get(f"{side}_dtypes") or ()] for side in SIDES]
+        dtypes = [
+            [dtype_named(dtype) or str(dtype).lower() for dtype in one.get(f"{side}_dtypes") or ()] for side in SIDES
+        ]
         shapes = [[[*map(int, shape)] for shape in one.get(f"{side}_sizes") or ()] for side in SIDES]
         widths = [element_bytes(dtype) for dtype in dtypes[0]]
         are_known = None not in widths and len(widths) == len(shapes[0])

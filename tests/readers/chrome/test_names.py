@@ -3,7 +3,7 @@
 import pytest
 
 from nbkit.readers.chrome.columns import nanoseconds, whole
-from nbkit.readers.chrome.names import user_line
+from nbkit.readers.chrome.names import is_user_path, user_line
 
 
 @pytest.mark.parametrize(
@@ -52,3 +52,18 @@ def test_whole(value, expected):
 )
 def test_only_lines_of_the_user_count(frame, line):
     assert user_line(frame) == line
+
+
+@pytest.mark.parametrize(
+    ("path", "is_users"),
+    [
+        ("/home/me/train.py", True),
+        ("/usr/lib/python3.11/site-packages/transformers/trainer.py", True),
+        ("/usr/lib/python3.11/site-packages/nbkit/capture/distributed/api_calls.py", False),
+        ("/home/me/src/nbkit/capture/distributed/api_calls.py", False),
+        ("/home/me/nbkit/train.py", True),
+        ("/usr/lib/python3.11/site-packages/torch/nn/modules/module.py", False),
+    ],
+)
+def test_a_line_of_nbkit_is_no_users_wherever_it_is_installed(path, is_users):
+    assert is_user_path(path) is is_users
