@@ -19,6 +19,7 @@ from nbkit.trace.atomic_write import why_not
 
 FOLDER = "nbkit-hang"
 FILE, SIDECAR = "flight_recorder.pickle", "dump.json"
+ENDING = (signal.SIGTERM, signal.SIGHUP)
 SIZES = ("TORCH_FR_BUFFER_SIZE", "TORCH_NCCL_TRACE_BUFFER_SIZE")
 
 
@@ -29,7 +30,8 @@ def dump_ranks(folder: str | PathLike[str] = FOLDER, *, on_signal: int | None = 
     Args:
         folder: shared by all ranks, or one of each host, to be copied together later.
         on_signal: writes nothing now, but whenever this signal comes, such as signal.SIGUSR1, also while the main
-            thread waits in a collective. A handler that the signal has is still called.
+            thread waits in a collective. A handler that the signal has is still called; SIGTERM and SIGHUP without one
+            end the process after the dump, as they do by themselves: torchrun ends the other ranks by SIGTERM.
 
     Raises:
         OptionError: outside of a job of several processes, or where no handler can be installed: in another thread than
@@ -117,6 +119,9 @@ def _install(number: signal.Signals, path: Path) -> None:
                     sys.stderr.write(f"nbkit: this rank's collectives are in {_write(path)}\n")
                 except Exception as error:  # the job goes on: there is nobody to raise it to
                     sys.stderr.write(f"nbkit: {error}\n")
+                if number in ENDING and before is signal.SIG_DFL:
+                    sys.stderr.flush()
+                    os._exit(128 + number)
 
     _SOCKETS.append(writer)
     Thread(target=serve, name="nbkit dump_ranks", daemon=True).start()

@@ -3,6 +3,7 @@
 import json
 import signal
 import subprocess
+import time
 
 import pytest
 
@@ -105,3 +106,23 @@ def test_bad_use_is_a_sentence(monkeypatch, tmp_path):
     monkeypatch.setenv("TORCH_FR_BUFFER_SIZE", "0")
     with pytest.raises(RecorderError, match="flight recorder is off: start the job without TORCH_FR_BUFFER_SIZE=0"):
         nbkit.dump_ranks(tmp_path)
+
+
+ENDED = """
+import os, signal, time
+import torch.distributed as dist
+import nbkit
+dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+nbkit.dump_ranks("dumps", on_signal=signal.SIGTERM)
+dist.barrier()
+os.kill(os.getpid(), signal.SIGTERM)
+time.sleep(60)
+"""
+
+
+def test_a_process_that_is_ended_by_a_signal_dumps_first_and_ends(tmp_path):
+    begun = time.monotonic()
+    done = subprocess.run([*PYTHON, "-c", ENDED], cwd=tmp_path, capture_output=True, text=True)
+    assert (done.returncode, time.monotonic() - begun < 50) == (128 + signal.SIGTERM, True)
+    assert "this rank's collectives are in" in done.stderr
+    assert nbkit.load(tmp_path / "dumps").collectives["op"].tolist() == ["barrier"]
