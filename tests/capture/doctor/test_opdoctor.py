@@ -361,10 +361,10 @@ class Waiting(nn.Module):
 
 
 def test_modules_of_two_models_at_one_path_are_two():
-    first, second = nn.Sequential(Waiting(0.01), Waiting(0.015)), nn.Sequential(Waiting(0.01))
+    first, second = nn.Sequential(Waiting(0.03), Waiting(0.045)), nn.Sequential(Waiting(0.03))
     trace = nbkit.opdoctor(repeats=2).run(lambda: second(first(torch.ones(4))).sum().backward())
     _, name, time_us = trace.meta["step"]["slowest_modules"][0]
-    assert name == "1" and time_us < 19_000
+    assert name == "1" and time_us < 57_000
 
 
 def test_whose_memory_it_is_nobody_says(tmp_path):
