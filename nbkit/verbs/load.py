@@ -219,7 +219,7 @@ framework or an ONNX model, and show it.
     {PROGRAM} load trace.json.gz --save trace
         turns a Chrome trace into a folder of Parquet files
     {PROGRAM} load job
-        shows the ranks of a job: job/rank=0, job/rank=1, ... or a Chrome trace of each; --frame asks all of them
+        shows the ranks of a job; --frame asks all of them
     {PROGRAM} load snapshot.pickle
         shows what held the peak of a memory snapshot, line by line
 

@@ -135,8 +135,8 @@ The result is that of loading the file; memory does not grow with its size.
         writes the folder trace beside it
     {PROGRAM} convert traces -o job --workers 4
         writes job/rank=0, job/rank=1 ..., four files at a time
-    srun {PROGRAM} convert traces -o job
-        converts the files on the nodes of a Slurm job, each task its share
+    {PROGRAM} convert traces -o job
+        under srun, each task of a Slurm job converts its share of the files
 
 It needs DuckDB: pip install "nbkit-torch[ranks]". Exit status: 0; 2 if a file cannot be read, once all others are
 converted.""",

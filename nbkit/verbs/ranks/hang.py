@@ -38,9 +38,9 @@ Compare the collectives that each rank of a job called, as torch's flight record
 missed which call, or made another one: group, call, ranks, lines of code.
 
     {PROGRAM} hang nbkit-hang
-        what a recording that ended by a distributed error, or nbkit.dump_ranks(), has written
+        of a recording that a distributed error ended, or of dump_ranks()
     {PROGRAM} hang dumps
-        a folder of dumps of any backend, pickles or JSON, whose names end in the rank
+        dumps of any backend, pickles or JSON, whose names end in the rank
     {PROGRAM} hang dumps --save hang
         saves them as a trace, for load, report and mcp
 
