@@ -119,7 +119,7 @@ def test_constraints_pin_a_torch_that_the_project_accepts():
 @pytest.mark.parametrize(
     ("folder", "extras"),
     [
-        ("nbkit", ("onnx", "mcp", "solver")),
+        ("nbkit", ("onnx", "mcp", "ranks", "solver")),
         ("sample_models", ()),
         ("notebooks", ("demo",)),
         ("tests", ("test",)),

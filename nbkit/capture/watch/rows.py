@@ -5,6 +5,7 @@ from time import perf_counter
 
 import pandas as pd
 
+from nbkit import units
 from nbkit.capture.watch.watch import Row, StepWatch
 from nbkit.errors import TraceError
 from nbkit.schema import STEPS
@@ -53,8 +54,19 @@ class Blocks:
     def frame(self) -> pd.DataFrame:
         """Returns all rows."""
         self.flush()
-        frames = [*([] if self.live is None else [self.live.frame(self.table.name)]), *self.closed]
+        frames = [*self._written(), *self.closed]
         return pd.concat(frames, ignore_index=True) if frames else self.table.frame()
+
+    def _written(self) -> list[pd.DataFrame]:
+        """Returns what went to the live trace; nothing, and `problem` says so, where somebody has removed it."""
+        if self.live is None or not self.live.parts[self.table.name]:
+            return []
+        try:
+            return [self.live.frame(self.table.name)]
+        except TraceError as problem:
+            lost = self.count - sum(map(len, self.closed))
+            self.problem = f"{units.counted(lost, 'row')} of {self.table.name} are lost: {problem}"
+            return []
 
 
 class StepRows:

@@ -25,7 +25,7 @@ from nbkit.capture.watch.state import State
 Row = dict[str, Any]
 # What reads all gradients, or asks the system, may take this share of the script's time, which slows it by twice as
 # much, as the caches hold other data then; the first steps are read in any case.
-TIME_SHARE, FIRST_READ = 0.004, 20
+TIME_SHARE, FIRST_READ = 0.004, 50
 # Rows of the data set that are told of a step: more would make most of the file.
 MOST_INDICES = 64
 # Columns that tell what is in use, at steps that are read.

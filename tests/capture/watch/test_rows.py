@@ -1,6 +1,7 @@
 """The rows of a long run: none is lost, memory and files grow little, and a run that is killed leaves a trace."""
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -90,3 +91,14 @@ def test_a_script_that_is_killed_leaves_its_steps(tmp_path):
     trace = nbkit.load(tmp_path / "out" / "running")
     assert trace.steps["step"].tolist() == list(range(20))
     assert trace.meta["complete"] is False and trace.steps["loss"].iloc[0] == 2.0
+
+
+def test_rows_that_somebody_removed_are_counted_as_lost_and_the_others_stay(tmp_path):
+    live = LiveTrace(tmp_path, ("steps",), {})
+    rows = filled(live)
+    written = live.parts["steps"]
+    shutil.rmtree(live.path)
+    rows.append(rows.last)
+    known = rows.blocks.frame()
+    lost = len(LOSSES) + 1 - len(known)
+    assert written and lost > 0 and rows.blocks.problem.startswith(f"{lost:,} rows of steps are lost: There is no ")

@@ -27,7 +27,9 @@ def script(folder):
 
 
 def test_a_place_that_the_script_took_is_said_after_what_was_found(nbkit, script, capsys):
-    script.write_text(f"{SCRIPT}open('saved', 'w').close()\n")
+    # The folder is there from the first step on.
+    took = "import shutil\nshutil.rmtree('saved')\nopen('saved', 'w').close()\n"
+    script.write_text(f"{SCRIPT}{took}")
     assert nbkit("audit", "script.py", "--step", "step", "-o", "saved") == 2
     out, err = capsys.readouterr()
     assert "opaudit script.py step: 2 steps" in out

@@ -37,7 +37,7 @@ def test_a_missed_call_has_rank_and_both_lines(tmp_path):
     assert rows == [("missing_rank", "error", [2], 3)]
     assert trace.findings["message"].tolist() == [
         "rank 2 has not made call 3 of group 0 (default_pg), all_reduce of float32 [8], which ranks 0, 1 and 3 made at "
-        "/home/me/train.py:12; the last there is call 2, broadcast of float32 [4] at /home/me/train.py:11"
+        "/data/me/train.py:12; the last there is call 2, broadcast of float32 [4] at /data/me/train.py:11"
     ]
 
 
@@ -45,7 +45,7 @@ def test_a_call_left_out_before_equal_ones_is_told_by_the_lines(tmp_path):
     lines = [call(line=line) for line in (20, 21, 22, 23)]
     trace, rows = found(tmp_path, job(*lines, r1=[lines[0], *lines[2:]]))
     assert rows == [("missing_rank", "error", [1], 2)]
-    assert trace.findings["source"].tolist() == ["/home/me/train.py:21"]
+    assert trace.findings["source"].tolist() == ["/data/me/train.py:21"]
 
 
 def test_another_collective_size_and_dtype_are_told_apart(tmp_path):

@@ -16,7 +16,7 @@ def trace_of(seed: int, steps: int, path: Path, **around: Any) -> Path:
         begin = 1000.0 + 500.0 * step
         events += _forward(numbers, step, begin) + _backward(numbers, step, begin + 200.0)
         events.append(slice_("cpu_op", "Optimizer.step#AdamW.step", begin + 400.0, 50.125, External_id=100 * step + 90))
-    events.append(slice_("python_function", "/home/me/train.py(3): main", 900.0, 500.0 * steps))
+    events.append(slice_("python_function", "/data/me/train.py(3): main", 900.0, 500.0 * steps))
     events.append(slice_("gpu_user_annotation", "copied", 1000.0, 5.0, tid=20))
     text = ",\n".join(json.dumps(event) for event in numbers.sample(events, len(events)))
     head = json.dumps({"schemaVersion": 1, **around})[:-1]
@@ -26,7 +26,7 @@ def trace_of(seed: int, steps: int, path: Path, **around: Any) -> Path:
 
 def _forward(numbers: random.Random, step: int, begin: float) -> list[dict[str, Any]]:
     events = [slice_("python_function", "nn.Module: Linear_0", begin, 150.5)]
-    events.append(slice_("python_function", f"/home/me/model.py({step % 3}): forward", begin + 1.0, 149.0))
+    events.append(slice_("python_function", f"/data/me/model.py({step % 3}): forward", begin + 1.0, 149.0))
     for at in range(4):
         key, start = 100 * step + at + 1, begin + 5.0 + 30 * at + numbers.random()
         shapes = [[2, 3 + at], [3 + at, 4]]

@@ -57,11 +57,11 @@ def test_only_lines_of_the_user_count(frame, line):
 @pytest.mark.parametrize(
     ("path", "is_users"),
     [
-        ("/home/me/train.py", True),
+        ("/data/me/train.py", True),
         ("/usr/lib/python3.11/site-packages/transformers/trainer.py", True),
         ("/usr/lib/python3.11/site-packages/nbkit/capture/distributed/api_calls.py", False),
-        ("/home/me/src/nbkit/capture/distributed/api_calls.py", False),
-        ("/home/me/nbkit/train.py", True),
+        ("/data/me/src/nbkit/capture/distributed/api_calls.py", False),
+        ("/data/me/nbkit/train.py", True),
         ("/usr/lib/python3.11/site-packages/torch/nn/modules/module.py", False),
     ],
 )

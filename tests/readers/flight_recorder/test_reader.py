@@ -32,7 +32,7 @@ def test_a_call_is_a_row(tmp_path, form):
         "rank": 1, "op": "all_gather", "group": "0 (default_pg)", "group_ranks": "[0, 1]", "seq": 2, "is_p2p": False,
         "input_shapes": "[[2, 3]]", "output_shapes": "[[2, 2, 3]]", "input_dtypes": '["bfloat16"]',
         "output_dtypes": '["bfloat16"]', "size_bytes": 12, "start_us": 1000.0, "state": "scheduled",
-        "source": "/home/me/train.py:12",
+        "source": "/data/me/train.py:12",
     }  # fmt: skip
     assert trace.meta["started_ns"] == STARTED_NS
     assert trace.meta["world_size"] == 2
