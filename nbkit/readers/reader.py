@@ -1,11 +1,16 @@
 """Reader says all that nbkit needs to know about one format; each format has its own in its folder."""
 
+import gzip
+import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from nbkit.readers.text_file import GZIP
 from nbkit.trace.trace import Trace
+
+HEAD_BYTES = 400
 
 
 class Head(NamedTuple):
@@ -14,6 +19,20 @@ class Head(NamedTuple):
     raw: bytes
     unpacked: bytes
     name: str
+
+
+def head_of(path: Path) -> Head:
+    """Returns what a file begins with; nothing if it cannot be read, which whoever reads it as text reports."""
+    raw = unpacked = b""
+    try:
+        with path.open("rb") as file:
+            raw = unpacked = file.read(HEAD_BYTES)
+        if raw.startswith(GZIP):
+            with gzip.open(path) as packed:
+                unpacked = packed.read(HEAD_BYTES)
+    except (OSError, EOFError, zlib.error):
+        unpacked = b""
+    return Head(raw, unpacked, path.name)
 
 
 def no(beginning: Any) -> bool:

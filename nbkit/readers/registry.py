@@ -1,7 +1,5 @@
 """READERS lists the formats; the content of a file tells which of them it is."""
 
-import gzip
-import zlib
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
@@ -11,9 +9,9 @@ from nbkit.readers.flight_recorder.reader import FLIGHT_RECORDER
 from nbkit.readers.oneflow.reader import ONEFLOW
 from nbkit.readers.onnx.reader import ONNX
 from nbkit.readers.paddle.reader import PADDLE
-from nbkit.readers.reader import Head, Reader, one_of
+from nbkit.readers.reader import Reader, head_of, one_of
 from nbkit.readers.snapshot.reader import SNAPSHOT
-from nbkit.readers.text_file import GZIP, text_lines
+from nbkit.readers.text_file import text_lines
 from nbkit.trace.trace import Trace
 
 # A new format joins by its own folder and one entry here; those that say what they are in one place come first.
@@ -21,7 +19,6 @@ READERS = (CHROME, FLIGHT_RECORDER, SNAPSHOT, ONEFLOW, PADDLE, ONNX)
 KINDS = one_of(READERS)
 # A log may begin with much other output. So many lines are looked at, so many at once.
 LINES, WINDOW = 20_000, 500
-HEAD_BYTES = 400
 
 
 def read(path: Path) -> Trace:
@@ -33,7 +30,7 @@ def read(path: Path) -> Trace:
 
 def reader_of(path: Path) -> Reader | None:
     """Returns what reads the file; None if it is of no known kind. Raises TraceError if it cannot be read at all."""
-    head = _head(path)
+    head = head_of(path)
     for reader in READERS:
         if reader.of_bytes(head):
             return reader
@@ -42,20 +39,6 @@ def reader_of(path: Path) -> Reader | None:
             if (number == 0 and reader.of_beginning(text)) or reader.of_text(text):
                 return reader
     return None
-
-
-def _head(path: Path) -> Head:
-    """Returns what a file begins with; nothing if it cannot be read, which whoever reads it as text reports."""
-    raw = unpacked = b""
-    try:
-        with path.open("rb") as file:
-            raw = unpacked = file.read(HEAD_BYTES)
-        if raw.startswith(GZIP):
-            with gzip.open(path) as packed:
-                unpacked = packed.read(HEAD_BYTES)
-    except (OSError, EOFError, zlib.error):
-        unpacked = b""
-    return Head(raw, unpacked, path.name)
 
 
 def _windows(path: Path) -> Iterator[str]:

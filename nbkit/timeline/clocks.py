@@ -20,10 +20,10 @@ def meetings(collectives: pd.DataFrame, begin_us: np.ndarray) -> pd.DataFrame:
     """Returns the calls that several ranks made of one collective: those of COLLECTIVES with begin_us, end_us, meeting.
 
     `begin_us` is when each call began, on the clock of its host. Which calls belong together is known from the group
-    and the number of the call in it; without a number there are none.
+    and the number of the call in it; without a number there are none. end_us is NaN where the end is unknown.
     """
     rows = collectives.assign(begin_us=begin_us, end_us=begin_us + collectives["duration_us"].to_numpy(float))
-    is_known = rows["seq"].notna() & rows["op"].isin(MEETINGS) & ~rows["is_p2p"] & np.isfinite(rows["end_us"])
+    is_known = rows["seq"].notna() & rows["op"].isin(MEETINGS) & ~rows["is_p2p"] & np.isfinite(rows["begin_us"])
     rows = rows[is_known]
     rows = rows.assign(meeting=rows.groupby(MEETING, dropna=False, sort=False).ngroup())
     met: pd.DataFrame = rows[rows.groupby("meeting")["rank"].transform("nunique") > 1]
@@ -57,6 +57,7 @@ def clock_offsets(ranks: pd.DataFrame, met: pd.DataFrame) -> pd.DataFrame:
 
 def _most_ahead(met: pd.DataFrame, names: list[str]) -> np.ndarray:
     """Returns by how much the clock of each host (row) can be ahead of each other's (column), inf if unknown."""
+    met = met[np.isfinite(met["end_us"])]
     most = np.full((len(names), len(names)), np.inf)
     if len(met):
         first_end = met.pivot_table(index="meeting", columns="host", values="end_us", aggfunc="min")

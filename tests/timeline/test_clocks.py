@@ -88,3 +88,10 @@ def test_what_a_handshake_measured_narrows_the_bounds():
     # It is enough by itself, also where rank 0 is not among those that are there.
     alone = clock_offsets(measured[1:].assign(host=["b", "c"]).reset_index(drop=True), met[:0])
     assert alone["offset_us"].tolist() == [0.0, pytest.approx(-3.0)] and alone["error_us"][1] == pytest.approx(9.0)
+
+
+def test_ranks_of_one_host_come_late_also_where_no_end_is_known():
+    ranks, collectives, begin_us = job_of([0.0, 0.0], calls=5, hosts=["a", "a"])
+    met = meetings(collectives.assign(duration_us=np.nan), begin_us)
+    came = arrivals(met, clock_offsets(ranks, met))
+    assert len(came) == 10 and came["late_us"].max() > 0

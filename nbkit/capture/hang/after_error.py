@@ -15,7 +15,7 @@ WORDS = re.compile(
 )
 
 
-def is_distributed(error: BaseException | None) -> bool:
+def is_of_collective(error: BaseException | None) -> bool:
     """Returns whether an error is that of a collective of a job of several processes."""
     if error is None or not dist.is_available() or not dist.is_initialized() or dist.get_world_size() < 2:
         return False
@@ -28,7 +28,7 @@ def save_after_error(trace: Trace, error: BaseException | None) -> None:
 
     Says so in a line on stderr and in a note of the trace; what cannot be written is said there, and raises nothing.
     """
-    if not is_distributed(error):
+    if not is_of_collective(error):
         return
     try:
         command = f"`python -m nbkit hang {FOLDER}`"

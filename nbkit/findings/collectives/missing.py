@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from nbkit import units
-from nbkit.findings.collectives.job import Group, Job
+from nbkit.findings.collectives.dumps import Dumps, Group
 from nbkit.findings.collectives.parting import left_out, parting_of
 from nbkit.findings.collectives.words import at, call_text, evidence, most_frequent, of_ranks, ranks_text
 from nbkit.findings.finding import Finding, rule
@@ -36,18 +36,18 @@ class Missing:
     is_inside: bool = False
     older: Sequence[int] = ()
 
-    def waited_s(self, job: Job) -> float:
+    def waited_s(self, job: Dumps) -> float:
         """Returns for how many seconds the others waited, at most, when they dumped."""
         made = min(job.created_ns(row) for row in self.rows.values())
         return (max(float(job.about[rank]["dumped_ns"]) for rank in self.rows) - made) / NS_PER_S
 
 
-def missing_calls(job: Job) -> list[Missing]:
+def missing_calls(job: Dumps) -> list[Missing]:
     """Returns the first call of each group that ranks did not make."""
     return [one for group in job.groups if (one := _missing_of(job, group)) is not None]
 
 
-def _missing_of(job: Job, group: Group) -> Missing | None:
+def _missing_of(job: Dumps, group: Group) -> Missing | None:
     first = min(group.last.values(), default=0) + 1
     parting = parting_of(job, group)
     if parting is not None and parting.seq < first:
@@ -78,7 +78,7 @@ def _missing_of(job: Job, group: Group) -> Missing | None:
 
 
 @rule("error", "hint", rank=10)
-def missing_rank(job: Job) -> Iterator[Finding]:
+def missing_rank(job: Dumps) -> Iterator[Finding]:
     """Ranks of a group did not make a collective, for which the others wait; a hint where they wait for less than a
     second, or where the rank itself waits in another group for a rank that misses a call there.
 
@@ -107,7 +107,7 @@ def missing_rank(job: Job) -> Iterator[Finding]:
         yield finding
 
 
-def _finding(job: Job, one: Missing) -> Finding:
+def _finding(job: Dumps, one: Missing) -> Finding:
     row, waited = next(iter(one.rows.values())), one.waited_s(job)
     is_snapshot = waited < LEAST_WAIT_S and not one.is_inside
     did = "left out" if one.is_inside else f"{'has' if len(one.ranks) == 1 else 'have'} not made"
@@ -124,7 +124,7 @@ def _finding(job: Job, one: Missing) -> Finding:
     )
 
 
-def _last(job: Job, one: Missing) -> str:
+def _last(job: Dumps, one: Missing) -> str:
     """Says where a rank was last: in this group, and in another one if its latest call is there."""
     if len(one.ranks) > 1:
         return ""
@@ -143,18 +143,18 @@ def _last(job: Job, one: Missing) -> str:
     return f"{words}; {did} call {seq:,} of group {group.name}, {call_text(job, row)}{at(job, [row])}"
 
 
-def _latest(job: Job, rank: int) -> tuple[Group, int] | None:
+def _latest(job: Dumps, rank: int) -> tuple[Group, int] | None:
     """Returns group and number of the latest call of a rank."""
     of = [(calls[group.last[rank]], group) for group in job.groups if (calls := group.calls.get(rank))]
     row, group = max(of, key=lambda pair: pair[0], default=(-1, None))
     return None if group is None else (group, int(job.seq[row]))
 
 
-def _is_same(job: Job, row: int, other: int) -> bool:
+def _is_same(job: Dumps, row: int, other: int) -> bool:
     return bool(job.content[row] == job.content[other])
 
 
-def _waits_for(job: Job, one: Missing, found: Sequence[Missing]) -> Missing | None:
+def _waits_for(job: Dumps, one: Missing, found: Sequence[Missing]) -> Missing | None:
     """Returns the call of another group in which all of these ranks wait for others."""
     for other in found:
         if other is one or not other.ranks or not one.ranks:
@@ -180,7 +180,7 @@ def _ends(one: Missing, waits: Mapping[int, Missing | None]) -> bool:
     return True
 
 
-def _parted_before(job: Job, one: Missing) -> bool:
+def _parted_before(job: Dumps, one: Missing) -> bool:
     """Returns whether the latest call of each of these ranks is one that the ranks made otherwise: they ended there."""
     for rank in one.ranks:
         latest = _latest(job, rank)
@@ -190,7 +190,7 @@ def _parted_before(job: Job, one: Missing) -> bool:
     return True
 
 
-def _is_in_place_of(job: Job, wanted: Missing, one: Missing) -> bool:
+def _is_in_place_of(job: Dumps, wanted: Missing, one: Missing) -> bool:
     """Returns whether a rank made this call in the wrong group: it misses the same one in the other."""
     if wanted is one or len(wanted.ranks) != 1 or [*one.rows] != [*wanted.ranks] or wanted.is_inside:
         return False
@@ -198,7 +198,7 @@ def _is_in_place_of(job: Job, wanted: Missing, one: Missing) -> bool:
 
 
 @rule("warning", "hint", rank=50)
-def stalled(job: Job) -> Iterator[Finding]:
+def stalled(job: Dumps) -> Iterator[Finding]:
     """All ranks with a dump made the last call of a group, and have not ended it for a second or more; or a rank has no
     dump, so that it may be the one that the others wait for. A hint beside a call that was missed or made otherwise.
     """
@@ -223,7 +223,7 @@ def stalled(job: Job) -> Iterator[Finding]:
 
 
 def _stalled(
-    job: Job,
+    job: Dumps,
     group: Group,
     seq: int,
     rows: Mapping[int, int],

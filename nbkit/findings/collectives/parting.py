@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from nbkit.findings.collectives.job import Group, Job
+from nbkit.findings.collectives.dumps import Dumps, Group
 from nbkit.findings.collectives.words import at, call_text, evidence, most_frequent, of_ranks
 from nbkit.findings.finding import Finding, Rule, rule
 
@@ -37,7 +37,7 @@ class Parting:
     left_out: Mapping[int, int] = field(default_factory=dict)
 
 
-def parting_of(job: Job, group: Group) -> Parting | None:
+def parting_of(job: Dumps, group: Group) -> Parting | None:
     """Returns the first call of a group in which its ranks part; null where none do."""
     if group.name not in job.partings:
         job.partings[group.name] = _parting(job, group)
@@ -45,7 +45,7 @@ def parting_of(job: Job, group: Group) -> Parting | None:
     return found
 
 
-def _parting(job: Job, group: Group) -> Parting | None:
+def _parting(job: Dumps, group: Group) -> Parting | None:
     seq = job.parted.get(job.names.index(group.name))
     if seq is None:
         return None
@@ -67,14 +67,14 @@ def _parting(job: Job, group: Group) -> Parting | None:
     )
 
 
-def _is_seen(job: Job, *sides: Mapping[int, int]) -> bool:
+def _is_seen(job: Dumps, *sides: Mapping[int, int]) -> bool:
     """Returns whether the lines of both sides are known, or of none: a call without a line beside others with one was
     made by no code of this thread, and who makes it where is chance.
     """
     return len({job.line(row) is None for rows in sides for row in rows.values()}) == 1
 
 
-def _is_one_group(job: Job, group: Group, seq: int) -> bool:
+def _is_one_group(job: Dumps, group: Group, seq: int) -> bool:
     """Returns whether these ranks are known to share a group: by its members, as all do, or by earlier calls."""
     is_of_all = "(default_pg)" in group.name or group.name in ("unnamed 0", "unnamed 1")
     return (
@@ -82,7 +82,7 @@ def _is_one_group(job: Job, group: Group, seq: int) -> bool:
     )
 
 
-def left_out(job: Job, group: Group, rank: int, reference: int) -> int | None:
+def left_out(job: Dumps, group: Group, rank: int, reference: int) -> int | None:
     """Returns the number of the call that a rank left out: from there on each of its calls is the reference's next.
 
     Calls are the same if content and line are. Null where that is not so, or where as few calls follow that the two may
@@ -102,11 +102,11 @@ def left_out(job: Job, group: Group, rank: int, reference: int) -> int | None:
     return seq if is_shifted and not is_swapped and (last > seq or is_ended) else None
 
 
-def _key(job: Job, row: int) -> tuple[int, str | None]:
+def _key(job: Dumps, row: int) -> tuple[int, str | None]:
     return int(job.content[row]), job.line(row)
 
 
-def _findings(job: Job, kind: str, of: Rule, advice: str) -> Iterator[Finding]:
+def _findings(job: Dumps, kind: str, of: Rule, advice: str) -> Iterator[Finding]:
     for group in job.groups:
         parting = parting_of(job, group)
         first = min(group.last.values(), default=0) + 1
@@ -115,7 +115,7 @@ def _findings(job: Job, kind: str, of: Rule, advice: str) -> Iterator[Finding]:
         yield _finding(job, parting, of, advice)
 
 
-def _finding(job: Job, one: Parting, of: Rule, advice: str) -> Finding:
+def _finding(job: Dumps, one: Parting, of: Rule, advice: str) -> Finding:
     row, other = next(iter(one.reference.values())), next(iter(one.others.values()))
     sides = [
         f"{of_ranks(job, [*rows])} made {call_text(job, next(iter(rows.values())))}{at(job, rows.values())}"
@@ -142,7 +142,7 @@ def _finding(job: Job, one: Parting, of: Rule, advice: str) -> Finding:
 
 
 @rule("error", rank=20)
-def other_collective(job: Job) -> Iterator[Finding]:
+def other_collective(job: Dumps) -> Iterator[Finding]:
     """Ranks of a group made different collectives as the same call, such as an all_reduce and a broadcast.
 
     Most ranks are the reference. None is blamed where as many made the one as the other, where one side has no line of
@@ -152,7 +152,7 @@ def other_collective(job: Job) -> Iterator[Finding]:
 
 
 @rule("error", rank=30)
-def other_size(job: Job) -> Iterator[Finding]:
+def other_size(job: Dumps) -> Iterator[Finding]:
     """Ranks of a group gave other numbers of elements to a collective that needs the same of all: gloo then gives
     wrong numbers without an error, NCCL hangs.
     """
@@ -160,6 +160,6 @@ def other_size(job: Job) -> Iterator[Finding]:
 
 
 @rule("error", rank=40)
-def other_dtype(job: Job) -> Iterator[Finding]:
+def other_dtype(job: Dumps) -> Iterator[Finding]:
     """Ranks of a group gave tensors of other dtypes to the same collective."""
     return _findings(job, DTYPE, other_dtype, CAST)

@@ -5,7 +5,7 @@ from typing import Any
 
 import pandas as pd
 
-from nbkit.findings.collectives.job import Job
+from nbkit.findings.collectives.dumps import Dumps
 from nbkit.findings.finding import findings_frame, rules_in
 
 RULES = rules_in("nbkit.findings.collectives")
@@ -19,7 +19,7 @@ def collective_findings(frame: pd.DataFrame, meta: Mapping[str, Any]) -> tuple[p
     """
     if "rank" in meta:
         return findings_frame([]), []
-    job = Job(frame, meta)
+    job = Dumps(frame, meta)
     if len(job.ranks) + len(job.absent) < 2:
         return findings_frame([]), job.notes
     found = [finding for one in RULES for finding in one(job)]

@@ -5,7 +5,7 @@ from itertools import groupby
 from typing import Any
 
 from nbkit import units
-from nbkit.findings.collectives.job import Job
+from nbkit.findings.collectives.dumps import Dumps
 
 MOST_RANGES = 6
 
@@ -23,17 +23,17 @@ def ranks_text(ranks: Iterable[int]) -> str:
     return f"rank{'' if len(numbers) == 1 else 's'} {listed}"
 
 
-def of_ranks(job: Job, ranks: Sequence[int]) -> str:
+def of_ranks(job: Dumps, ranks: Sequence[int]) -> str:
     """Returns the same, and of how many where they are many: '(15 of 16)'."""
     return f"{ranks_text(ranks)}{f' ({len(ranks):,} of {len(job.ranks):,})' if len(ranks) > 3 else ''}"
 
 
-def call_text(job: Job, row: int) -> str:
+def call_text(job: Dumps, row: int) -> str:
     """Returns what a call is: 'all_reduce of float32 [5]'."""
     return job.contents[int(job.content[row])].shown
 
 
-def at(job: Job, rows: Iterable[int]) -> str:
+def at(job: Dumps, rows: Iterable[int]) -> str:
     """Returns ' at train.py:18' of the lines of calls, the most frequent first; empty where they are not known."""
     lines = [line for row in rows if (line := job.line(row)) is not None]
     if not lines:
@@ -42,14 +42,14 @@ def at(job: Job, rows: Iterable[int]) -> str:
     return f" at {ordered[0]}" + (f" and {units.counted(len(ordered) - 1, 'other line')}" if len(ordered) > 1 else "")
 
 
-def most_frequent(job: Job, rows: Iterable[int]) -> str | None:
+def most_frequent(job: Dumps, rows: Iterable[int]) -> str | None:
     """Returns the line that most of these calls have; null where none is known."""
     lines = [line for row in rows if (line := job.line(row)) is not None]
     return max(dict.fromkeys(lines), key=lines.count) if lines else None
 
 
 def evidence(
-    job: Job, group: str, row: int, seq: int, ranks: Iterable[int], made_by: Iterable[int], **more: Any
+    job: Dumps, group: str, row: int, seq: int, ranks: Iterable[int], made_by: Iterable[int], **more: Any
 ) -> dict[str, Any]:
     """Returns what all findings here measured: group, number, op and row of the call, the ranks that are named for it,
     and those that made it.

@@ -23,15 +23,20 @@ CALL_TIMES = table(
     ("source", "str", "line of the call of the module; null if unknown"),
 )
 # What waits for other ranks is the others' time; ranges of frameworks such as FSDP are spent in waiting, too.
-CALL_TIMES_SQL = f"""
+_CALL_TIMES = f"""
 SELECT rank, module, module_call, min(step) AS step, sum(self_time_us) AS self_us,
   coalesce(sum(self_device_time_us), 0) AS device_us, min(source) FILTER (level = 'module') AS source
 FROM ops
 WHERE module IS NOT NULL AND module_call IS NOT NULL AND "group" IS NULL
   AND (level IN ('module', 'api', 'aten') OR level = 'range' AND contains(op, 'Backward'))
   AND NOT regexp_matches(op, '^({"|".join(NAMESPACES)})[.:]')
-GROUP BY rank, module, module_call
 """
+
+
+def call_times_query(first: int | None = None) -> str:
+    """Returns the SQL of CALL_TIMES over the view `ops`; of the first so many ops of each rank, None for all."""
+    part = "" if first is None else f"AND op_id < {first} "
+    return f"{_CALL_TIMES}{part}GROUP BY rank, module, module_call"
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from nbkit import units
 from nbkit.findings.finding import Finding, rule
 from nbkit.findings.ranks.facts import JobFacts
 
+ROUNDING = 1e-5
 WRAPPER = "DistributedDataParallel"
 GRADIENTS = (
     "Call the wrapper, not its module, and leave no_sync() at the last backward pass before a step; what is meant so, "
@@ -35,11 +36,16 @@ def replicas_differ(job: JobFacts) -> Iterator[Finding]:
 
 
 def _unlike(rows: pd.DataFrame, column: str) -> pd.Series:
-    """Returns, by parameter, the ranks that have another number than most; of replicas all are the same to the bit."""
+    """Returns, by parameter, the ranks that have another number than most; all ranks where no number is that of most.
+
+    Norms of equal bits differ by rounding where the machines do.
+    """
     table = rows.pivot_table(index="name", columns="rank", values=column, aggfunc="first", sort=False)
     table = table[table.notna().sum(axis=1) > 1]
-    usual = table.mode(axis=1)[0] if len(table) else pd.Series(dtype="float64")
-    is_other = table.ne(usual, axis=0) & table.notna()
+    usual = table.median(axis=1)
+    is_other = table.sub(usual, axis=0).abs().gt(ROUNDING * usual.abs(), axis=0)
+    is_split = is_other.sum(axis=1).mul(2).ge(table.notna().sum(axis=1))
+    is_other = is_other.where(~is_split, table.notna())
     return is_other[is_other.any(axis=1)].apply(lambda row: [int(rank) for rank in row.index[row]], axis=1)
 
 

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from math import prod
 from typing import Any
 
+from nbkit.ops.collectives import group_text
 from nbkit.ops.flops import call_flops, formulas
 from nbkit.readers.chrome.columns import whole
 from nbkit.readers.chrome.names import element_bytes, is_collective
@@ -70,7 +71,7 @@ def collective_group(args: Mapping[str, Any]) -> str | None:
     """Returns description or name, and ranks, of the process group: "default_pg (2 ranks)"; None if it has neither."""
     words = str(args.get("Process Group Description") or args.get("Process Group Name") or "")
     ranks = whole(args.get("Group size"))
-    return f"{words} ({ranks} rank{'s' if ranks != 1 else ''})" if words and ranks else words or None
+    return group_text(words, ranks or 0)
 
 
 def _tensor_bytes(shape: object, dtype: object) -> int | None:

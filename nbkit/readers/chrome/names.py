@@ -4,6 +4,7 @@ import re
 import sys
 from functools import lru_cache
 
+from nbkit.ops.scalar_types import dtype_named, item_bytes
 from nbkit.timeline.events import HOST, KERNEL, RUNTIME
 
 # The second group is how torch 1.8 to 1.11 wrote them.
@@ -55,13 +56,6 @@ DEVICE_TYPES = {
 ACCELERATORS = {"xpu": "xpu", "mtia": "mtia", "privateuse1": "privateuseone"}
 COLLECTIVE_BLOCK = re.compile(r"(gloo|nccl|mpi|ucc|xccl|hccl):\w+")
 # Bytes per element, by what c10d ("BFloat16") and record_shapes ("c10::BFloat16") call a dtype.
-ELEMENT_BYTES = {
-    **dict.fromkeys(("Byte", "Char", "Bool", "unsigned char", "signed char", "bool"), 1),
-    **dict.fromkeys(("Half", "BFloat16", "Short", "c10::Half", "c10::BFloat16", "short", "short int"), 2),
-    **dict.fromkeys(("Float", "Int", "float", "int", "ComplexHalf", "c10::complex<c10::Half>"), 4),
-    **dict.fromkeys(("Double", "Long", "double", "long", "long int", "ComplexFloat", "c10::complex<float>"), 8),
-    **dict.fromkeys(("ComplexDouble", "c10::complex<double>"), 16),
-}
 PYTHON_MODULE = re.compile(r"nn\.Module: (.+?)(?:_\d+)?")
 PYTHON_FRAME = re.compile(r"(.+)\((\d+)\): .*", re.DOTALL)
 # What older versions of IPython call a cell.
@@ -73,8 +67,8 @@ INTERPRETER_PATH = re.compile(r"(^|.*/)lib/python3\.\d+/(?!(site|dist)-packages/
 
 def element_bytes(dtype: object) -> int | None:
     """Returns the bytes of an element of a dtype as a trace names it; None if the name is not known."""
-    name = str(dtype)
-    return 1 if name.startswith("Float8") else ELEMENT_BYTES.get(name)
+    name = dtype_named(dtype)
+    return None if name is None else item_bytes(name)
 
 
 @lru_cache

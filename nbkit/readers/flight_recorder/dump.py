@@ -9,12 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from nbkit.errors import TraceError
-from nbkit.readers.reader import Head
+from nbkit.readers.reader import Head, head_of
 from nbkit.readers.snapshot.plain_pickle import load_plain
 from nbkit.readers.text_file import GZIP, cannot_read, text_pieces
 
 EXPECTED = "expected a dump that torch._C._distributed_c10d._dump_fr_trace() or nbkit.dump_ranks() wrote"
-HEAD_BYTES = 400
 # What a dump says of itself, in the order in which it stands at its beginning.
 KEYS = re.compile(rb"[\x00-\x14\"](version|entries|pg_config|comm_lib_version|nccl_comm_state|pg_status)[q\x94\"]")
 # Of a Chrome trace, whose description of its groups has some of these names.
@@ -46,28 +45,15 @@ def looks_like_dump(head: Head) -> bool:
     """Returns whether a file begins as a dump does: a pickle of a dict with its keys, or such JSON."""
     data = head.unpacked
     is_pickle = data[:1] == b"\x80" and b"}" in data[:13]
-    is_json = data.lstrip()[:1] == b"{" and CHROME.search(data[:HEAD_BYTES]) is None
-    return (is_pickle or is_json) and KEYS.search(data[:HEAD_BYTES]) is not None
-
-
-def is_dump(path: Path) -> bool:
-    """Returns whether a file is a dump; False of what cannot be read."""
-    try:
-        with path.open("rb") as file:
-            raw = unpacked = file.read(HEAD_BYTES)
-        if raw.startswith(GZIP):
-            with gzip.open(path) as packed:
-                unpacked = packed.read(HEAD_BYTES)
-    except (OSError, EOFError, ValueError):
-        return False
-    return looks_like_dump(Head(raw, unpacked, path.name))
+    is_json = data.lstrip()[:1] == b"{" and CHROME.search(data) is None
+    return (is_pickle or is_json) and KEYS.search(data) is not None
 
 
 def dump_files(folder: Path) -> list[Path]:
     """Returns the dumps in a folder, and in the folders rank=N in it."""
     folders = [folder, *sorted(one for one in folder.glob("rank=*") if one.is_dir())]
     files = (file for one in folders for file in sorted(one.iterdir()) if not file.name.startswith("."))
-    return [file for file in files if file.is_file() and file.name != SIDECAR and is_dump(file)]
+    return [file for file in files if file.is_file() and file.name != SIDECAR and looks_like_dump(head_of(file))]
 
 
 def read_dump(path: Path) -> Dump:

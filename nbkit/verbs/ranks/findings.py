@@ -7,7 +7,7 @@ import pandas as pd
 
 from nbkit import units
 from nbkit.findings.finding import PLACE, WRONG
-from nbkit.findings.ranks.facts import CALL_TIMES, CALL_TIMES_SQL, JobFacts
+from nbkit.findings.ranks.facts import CALL_TIMES, JobFacts, call_times_query
 from nbkit.findings.ranks.rules import rank_findings
 from nbkit.progress import Progress
 from nbkit.schema import COLLECTIVES, FINDINGS, MODULES, PARAMETERS, Table
@@ -31,8 +31,7 @@ def with_rank_findings(job: Job) -> Job:
     first = MOST_OPS // len(job.first_rows)
     is_part = any(one.rows.get("ops", 0) > first for one in job.known)
     with Progress(lambda: f"comparing {units.counted(len(job.first_rows), 'rank')}"):
-        begun = f" AND op_id < {first}" if is_part else ""
-        asked = {"ops": CALL_TIMES_SQL.replace("GROUP BY", f"{begun} GROUP BY"), "modules": "SELECT * FROM modules"}
+        asked = {"ops": call_times_query(first if is_part else None), "modules": "SELECT * FROM modules"}
         asked["collectives"] = f"SELECT * FROM collectives WHERE (op_id IS NULL OR op_id < {first})"
         asked["parameters"] = "SELECT * FROM parameters"
         tables = {"ops": CALL_TIMES, "modules": MODULES, "collectives": COLLECTIVES, "parameters": PARAMETERS}

@@ -7,7 +7,7 @@ import pandas as pd
 
 from nbkit import units
 from nbkit.errors import OptionError
-from nbkit.findings.ranks.facts import CALL_TIMES_SQL
+from nbkit.findings.ranks.facts import call_times_query
 from nbkit.trace.checks import checked_count
 from nbkit.trace.job.job import Job
 from nbkit.trace.trace import Trace
@@ -83,7 +83,7 @@ def _times(trace: Trace, by: str, count: int) -> pd.DataFrame:
         raise OptionError("plot_ranks() draws the ops of several ranks; give nbkit.load() of a folder of ranks.")
     # A pause of the machine is in few calls of a module.
     total = "median(self_us + device_us) * count(*)" if by == "module" else "sum(self_us + device_us)"
-    found = trace.sql(f"SELECT rank, {by}, {total} AS us FROM ({CALL_TIMES_SQL}) GROUP BY ALL")
+    found = trace.sql(f"SELECT rank, {by}, {total} AS us FROM ({call_times_query()}) GROUP BY ALL")
     if not len(found):
         raise OptionError("This job has no modules; record steps of a torch.nn.Module.")
     times = found.pivot_table(index=by, columns="rank", values="us", aggfunc="sum")

@@ -42,21 +42,29 @@ def test_gradients_that_nothing_averaged_are_told_once():
 
 
 def test_a_parameter_with_other_values_in_one_rank_is_named_with_it():
-    (finding,) = replicas_differ(replicas(change=lambda rank, name: 0.01 + (rank == 2 and name == "a.bias") * 1e-7))
+    (finding,) = replicas_differ(replicas(change=lambda rank, name: 0.01 + (rank == 2 and name == "a.bias") * 1e-5))
     assert (finding.parameter, finding.evidence["ranks"], finding.count) == ("a.bias", [2], 1)
     assert "in rank 2: the gradients are the same" in finding.message
+
+
+def test_of_two_ranks_none_is_called_the_other():
+    job = replicas(change=lambda rank, name: 0.01 + rank * (name == "a.bias"))
+    two = replace(job, parameters=job.parameters[job.parameters["rank"] < 2])
+    (finding,) = replicas_differ(two)
+    assert finding.evidence["ranks"] == [0, 1] and "in ranks 0, 1" in finding.message
 
 
 @pytest.mark.parametrize(
     "job",
     [
         replicas(),
+        replicas(norm=lambda rank, name: 0.5 + 1e-8 * rank, change=lambda rank, name: 0.01 + 1e-9 * rank),
         replicas(norm=lambda rank, name: float("nan"), change=lambda rank, name: float("nan")),
         replicas(norm=lambda rank, name: rank, optimizer_steps=0),
         # Shards of one tensor have norms of their own.
         replicas(norm=lambda rank, name: rank, wrapper="FSDPModule"),
     ],
-    ids=["alike", "unknown", "no step", "no replicas"],
+    ids=["alike", "rounded otherwise", "unknown", "no step", "no replicas"],
 )
 def test_others_are_no_finding(job):
     assert replicas_differ(job) == []

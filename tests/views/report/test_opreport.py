@@ -24,7 +24,11 @@ def test_the_file_is_where_it_was_asked_for(tmp_path) -> None:
     ("traces", "options", "sentence"),
     [
         ([], {}, "There is no trace to report; give one or more."),
-        ([small_trace().ops], {}, "which are none of a table of nodes; give the frame that nbkit.cost_table() returned, or a trace."),
+        (
+            [small_trace().ops],
+            {},
+            "are none of a table of nodes; give the frame that nbkit.cost_table() returned, or",
+        ),
         (["no_such_trace"], {}, "There is no no_such_trace; give the folder that Trace.save() wrote."),
         ([Trace()], {}, "<Trace '': still recording> has no ops to report; is it still being recorded?"),
         ([make_trace(make_ops())], {}, "No op was recorded, so there is nothing to report; trace.meta says what was"),

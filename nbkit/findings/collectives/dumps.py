@@ -71,7 +71,7 @@ class Group:
         return {rank: max(rows, default=0) for rank, rows in self.calls.items()}
 
 
-class Job:
+class Dumps:
     """Knows the calls of a job: of each rank and group, matched by number, with what each holds.
 
     `ranks` are those with a dump, `absent` those without that must have been there. `notes` say what is not compared.
