@@ -4,7 +4,6 @@ Fact: gradient
 Line: hard = torch.tensor((probabilities > 0.5).float().numpy(), requires_grad=True)
 Steps: 2
 Report: qubvel-org/segmentation_models.pytorch#611, GitHub
-Missed: a term of the loss that gets no gradient is not told where other terms give one
 """
 
 import torch

@@ -5,7 +5,6 @@ Fact: gradient
 Line: fooled = critic(fake.detach())
 Steps: 2
 Report: nikhilsinghmus/image2reverb#37, GitHub
-Missed: a term of the loss that gets no gradient is not told where other terms give one
 """
 
 import torch

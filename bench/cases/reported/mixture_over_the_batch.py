@@ -4,7 +4,6 @@ Fact: dimension
 Line: log_weights = F.log_softmax(raw_weights, dim=-2)
 Steps: 2
 Report: ctallec/world-models#10, GitHub
-Missed: over which dimension weights are normalized is compared with their sum in attention alone
 """
 
 import torch

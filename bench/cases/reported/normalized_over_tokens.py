@@ -4,7 +4,6 @@ Fact: dim
 Line: return F.normalize(self.project(experts))
 Steps: 2
 Report: gabeur/mmt#1, GitHub
-Missed: over which dimension a norm divides is looked at for a softmax in attention alone
 """
 
 import torch

@@ -5,7 +5,6 @@ Fact: dim
 Line: penalty = ((slopes.norm(2, dim=1) - 1) ** 2).mean()
 Steps: 2
 Report: Zeleni9/pytorch-wgan#40, GitHub
-Missed: over which dimension a norm divides is looked at for a softmax in attention alone
 """
 
 import torch

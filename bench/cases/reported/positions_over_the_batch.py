@@ -4,7 +4,6 @@ Fact: batch
 Line: return x + self.table[: x.shape[0]]
 Steps: 2
 Report: songyangco/GETNext#2, GitHub
-Missed: rows of a constant table that go to samples, not to positions, are not told
 """
 
 import torch

@@ -169,3 +169,81 @@ GRAPHS = {
 @pytest.mark.parametrize("case", GRAPHS)
 def test_gradients_that_train_are_right(case):
     assert found(GRAPHS[case]) == []
+
+
+CRITIC, MAKER = nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 1)), nn.Linear(3, 4)
+FOR_CRITIC, FOR_MAKER, FOR_NET = (
+    torch.optim.SGD(one.parameters(), 0.01) for one in (CRITIC, MAKER, nn.ModuleList([NET, TEACHER]))
+)
+
+
+def adversarial(seen_by_critic, also_critic=True):
+    fake = MAKER(HALF)
+    judged = CRITIC(seen_by_critic(fake))
+    (F.l1_loss(fake, X) + F.mse_loss(judged, torch.ones_like(judged))).backward()
+    FOR_MAKER.step()
+    FOR_CRITIC.zero_grad()
+    if also_critic:
+        F.mse_loss(CRITIC(fake.detach()), torch.zeros(16, 1)).backward()
+        FOR_CRITIC.step()
+
+
+def stepped(term, optimizers=(FOR_NET,)):
+    (entropy() + term()).backward()
+    [optimizer.step() for optimizer in optimizers]
+
+
+def hardened():
+    hard = torch.tensor((NET(X).softmax(-1) > 0.5).float().numpy(), requires_grad=True)
+    return 1 - (hard * HALF).sum() / hard.sum().clamp(min=1)
+
+
+UNTRAINED = {
+    "detached in its own turn": (lambda: adversarial(torch.detach), "hint", "ends in 4 parameters that it does not"),
+    "of a critic that nothing trains": (lambda: adversarial(torch.detach, False), "warning", "ends in 4 parameters"),
+    "of a threshold": (lambda: stepped(hardened), "warning", "reaches no parameter that it changes"),
+    "of another model": (lambda: stepped(lambda: CRITIC(X).mean()), "warning", "ends in 4 parameters"),
+}
+
+
+@pytest.mark.parametrize("case", UNTRAINED)
+def test_a_term_whose_gradient_reaches_nothing_that_is_changed_is_named(case):
+    step, severity, how = UNTRAINED[case]
+    found_all = found(step)
+    [finding] = [one for one in found_all if one.rule == "untrained_term"]
+    assert found_all == [finding]
+    assert finding.severity == severity and how in finding.message
+    assert finding.source is not None
+    assert (finding.op == "aten.detach.default") == ("critic" in case or "detached" in case)
+
+
+def accumulated():
+    """Two backward passes, then both optimizers."""
+    (entropy() + TEACHER(X).square().mean()).backward()
+    (CRITIC(X).mean() + entropy()).backward()
+    FOR_NET.step()
+    FOR_CRITIC.step()
+
+
+def turned(term):
+    x = X.clone().requires_grad_()
+    stepped(lambda: term(x))
+
+
+TRAINED = {
+    "its own turn": lambda: adversarial(lambda fake: fake),
+    "of two models": lambda: stepped(lambda: TEACHER(X).square().mean()),
+    "of two optimizers": lambda: stepped(lambda: CRITIC(X).mean(), (FOR_NET, FOR_CRITIC)),
+    "accumulated": accumulated,
+    "no optimizer": lambda: (entropy() + CRITIC(X).mean()).backward(),
+    "of an input that is changed by hand": lambda: turned(lambda x: x.square().mean()),
+    "checkpointed": lambda: stepped(
+        lambda: torch.utils.checkpoint.checkpoint(TEACHER, X.clone().requires_grad_(), use_reentrant=True).mean()
+    ),
+    "one term": lambda: (CRITIC(X).mean().backward(), FOR_NET.step()),
+}
+
+
+@pytest.mark.parametrize("case", TRAINED)
+def test_a_term_that_reaches_what_is_changed_is_right(case):
+    assert [one for one in found(TRAINED[case]) if one.rule == "untrained_term"] == []

@@ -1,11 +1,21 @@
-"""A rule about the samples of a batch that a recurrence or an attention takes for positions."""
+"""Rules about the samples of a batch that are taken for positions: by a recurrence, an attention, a table."""
 
 from collections.abc import Iterator
 
 from nbkit.findings.dataflow.attention import PRODUCTS
 from nbkit.findings.dataflow.flow import Flow, Op
 from nbkit.findings.finding import Finding, rule
-from nbkit.ops.families import ADDS, CLASS_LOSSES, FACTORS, FORMS, FUSED_ATTENTION, LAYER_PRODUCTS, SOFTMAX, family
+from nbkit.ops.families import (
+    ADDS,
+    CLASS_LOSSES,
+    FACTORS,
+    FORMS,
+    FUSED_ATTENTION,
+    LAYER_PRODUCTS,
+    PARTS,
+    SOFTMAX,
+    family,
+)
 from nbkit.step.step import Tensor
 
 FIRST = "Pass batch_first=True, or bring positions first: x.transpose(0, 1)."
@@ -35,6 +45,39 @@ def mixed_samples(flow: Flow) -> Iterator[Finding]:
                 "positions of a sample do not"
             )
             yield mixed_samples.finding(message, FIRST, op.op_id, evidence={"shape": [*given.shape]})
+
+
+POSITIONS = "Make the table (1, positions, width), and take x.shape[1] rows of it: x + table[:, : x.shape[1]]."
+
+
+@rule("warning", rank=67)
+def numbered_samples(flow: Flow) -> Iterator[Finding]:
+    """As many rows of a table of positions as there are samples are added, one to each sample, where attention goes
+    over the other dimension.
+    """
+    for op in flow.named(*ADDS):
+        x, part = op.inputs if op.is_ahead and len(op.inputs) == 2 else (None, None)
+        if x is None or part is None or len(x.shape) != 3 or part.shape != (x.shape[0], 1, x.shape[2]):
+            continue
+        table = flow.behind(part, FORMS | PARTS)
+        is_table = table.memory in flow.held and table.numel > part.numel > x.shape[2]
+        lengths = {*filter(None, map(_length, flow.ops.values()))} if is_table else set()
+        if lengths and x.shape[1] in lengths and x.shape[0] not in lengths and table.shape[0] > x.shape[0]:
+            message = (
+                f"{x.shape[0]} rows of the table {[*table.shape]} are added to {[*x.shape]} along dimension 0, which "
+                f"is the batch, as attention is over the {x.shape[1]} positions of dimension 1: each sample gets a "
+                "number, and its positions get none"
+            )
+            yield numbered_samples.finding(message, POSITIONS, op.op_id, evidence={"table": table.name})
+
+
+def _length(op: Op) -> int | None:
+    """Returns over how many positions an attention of all with all is."""
+    is_attention = op.is_ahead and (op.name.startswith(FUSED_ATTENTION) or op.name in SOFTMAX)
+    shape = op.inputs[0].shape if is_attention and op.inputs else ()
+    if len(shape) < 3 or (op.name in SOFTMAX and shape[-2] != shape[-1]):
+        return None
+    return shape[-2]
 
 
 def _given(flow: Flow, op: Op) -> Tensor | None:

@@ -67,3 +67,48 @@ APART = {
 @pytest.mark.parametrize("case", APART)
 def test_samples_by_themselves_are_right(case):
     assert found(APART[case]) == []
+
+
+ROWS, BATCH_FIRST = torch.randn(40, 1, D), nn.TransformerEncoderLayer(D, 2, 16, batch_first=True)
+
+
+class Numbered(nn.Module):
+    def __init__(self, table, rows):
+        super().__init__()
+        self.rows = rows
+        self.register_buffer("table", table)
+
+    def forward(self, x):
+        return x + self.rows(self.table, x)
+
+
+OF_BATCH, OF_SECOND = (
+    Numbered(ROWS, lambda table, x: table[: x.shape[0]]),
+    Numbered(ROWS.transpose(0, 1), lambda table, x: table[:, : x.shape[1]]),
+)
+EACH, ALL = Numbered(ROWS[:N].clone(), lambda table, x: table), Numbered(ROWS, lambda table, x: table[0])
+
+
+def numbered(positions, layer=BATCH_FIRST, ids=IDS):
+    layer(positions(TABLE(ids))).mean().backward()
+
+
+def test_positions_that_go_to_samples_are_named():
+    [finding] = found(lambda: numbered(OF_BATCH))
+    assert (finding.rule, finding.severity) == ("numbered_samples", "warning")
+    assert "12 rows of the table [40, 1, 8] are added to [12, 7, 8] along dimension 0" in finding.message
+
+
+NUMBERED = {
+    "positions": lambda: numbered(OF_SECOND),
+    "positions first": lambda: numbered(OF_BATCH, LAYER, IDS.T),
+    "as many as samples": lambda: numbered(OF_BATCH, ids=IDS[:T]),
+    "no attention": lambda: numbered(OF_BATCH, HEAD),
+    "a row for each sample": lambda: numbered(EACH),
+    "one for all": lambda: numbered(ALL),
+}
+
+
+@pytest.mark.parametrize("case", NUMBERED)
+def test_positions_of_each_sample_are_right(case):
+    assert [one for one in found(NUMBERED[case]) if one.rule == "numbered_samples"] == []
