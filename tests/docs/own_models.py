@@ -53,7 +53,7 @@ def step():
 SCRIPT = """\
 import sys
 import torch
-
+torch.manual_seed(0)
 model = torch.nn.Sequential(torch.nn.Conv1d(2, 4, 3), torch.nn.ReLU(), torch.nn.Conv1d(4, 2, 3))
 signal = torch.randn(4, 2, 4096)
 
