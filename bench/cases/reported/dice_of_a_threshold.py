@@ -4,6 +4,7 @@ Fact: gradient
 Line: hard = torch.tensor((probabilities > 0.5).float().numpy(), requires_grad=True)
 Steps: 2
 Report: qubvel-org/segmentation_models.pytorch#611, GitHub
+Missed: a leaf that is made and dropped in a step is recorded without requires_grad, and what is computed of it, too
 """
 
 import torch

@@ -186,23 +186,15 @@ def _since(
     """Returns the position in the column from which on each record requires a gradient; its length for never."""
     never = len(row)
     since: list[int] = np.where(needs, 0, never).tolist()
-    is_made = np.zeros(len(needs), dtype=bool)
-    is_made[record[is_output]] = True
-    allowed, made = may_need.tolist(), is_made.tolist()
-    current, is_marked, unmarked = -1, False, set[int]()
+    allowed = may_need.tolist()
+    current, is_marked = -1, False
     for position, op, number, output in zip(
         positions.tolist(), *(values[positions].tolist() for values in (row, record, is_output)), strict=True
     ):
         if op != current:
-            current, is_marked, unmarked = op, False, set()
+            current, is_marked = op, False
         if not output:
             is_marked = is_marked or since[number] < never
-            unmarked |= {number} if allowed[number] and made[number] else set()
-            continue
-        if not is_marked and len(unmarked) == 1:
-            # requires_grad_() has marked it since an op made it: else this op had made no node.
-            (leaf,) = unmarked
-            since[leaf], is_marked = int(np.searchsorted(row, op)), True
-        if is_marked and since[number] == never and allowed[number]:
+        elif is_marked and since[number] == never and allowed[number]:
             since[number] = position
     return since

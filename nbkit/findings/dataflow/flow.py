@@ -73,6 +73,10 @@ class Flow:
         """Returns the ops of these names, in call order."""
         return (op for op in self.ops.values() if op.name in names)
 
+    def roots(self) -> Iterator[Op]:
+        """Returns the ops that begin a backward pass: each reads what the gradients are of, such as the loss."""
+        return (op for op in self.named("ones_like") if op.phase == "backward" and op.inputs)
+
     def maker(self, tensor: Tensor) -> Op | None:
         """Returns the op that gave what `tensor.op_id` reads; null where it was there before."""
         maker = self.step.makers[tensor.row]

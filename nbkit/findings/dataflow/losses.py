@@ -214,7 +214,7 @@ NEGATED = (
 @rule("hint", rank=100)
 def negated_loss(flow: Flow) -> Iterator[Finding]:
     """A backward pass begins at minus a cross entropy or another error."""
-    for root in (op for op in flow.named("ones_like") if op.phase == "backward" and op.inputs):
+    for root in flow.roots():
         op = flow.origin(root.inputs[0])
         loss = flow.origin(op.inputs[0]) if op is not None and _negates(op) else None
         if op is not None and loss is not None and loss.name in LOSSES:

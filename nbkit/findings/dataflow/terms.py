@@ -1,14 +1,14 @@
 """Rules about the terms of a loss: a weight of each sample that is one of their mean, a term that trains nothing."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import islice
 
 import pandas as pd
 
 from nbkit.findings.dataflow.flow import Flow, Op
 from nbkit.findings.finding import Finding, rule
-from nbkit.ops.families import ADDS, CONSTANTS, COPIES, DETACHES, DIVIDES, FORMS, LOSSES, MULTIPLIES, family
+from nbkit.ops.families import ADDS, CONSTANTS, DETACHES, DIVIDES, FORMS, LOSSES, MULTIPLIES, family
 from nbkit.step.reachable import reachable
 from nbkit.step.step import Tensor
 
@@ -71,7 +71,7 @@ def constant_term(flow: Flow) -> Iterator[Finding]:
 
     Not where the term itself is detached: it is meant to be shown, or to give another value.
     """
-    for root in (op for op in flow.named("ones_like") if op.phase == "backward" and op.inputs):
+    for root in flow.roots():
         terms = list(_terms(flow, root.inputs[0]))
         trained = sum(bool(flow.step.requires_grad[one.row]) for one in terms)
         for term in terms if trained else ():
@@ -100,7 +100,7 @@ GRAPH = (
 @rule("hint", rank=157)
 def penalty_without_graph(flow: Flow) -> Iterator[Finding]:
     """A term of the loss is computed of gradients that were made without create_graph=True: it trains nothing."""
-    for root in (op for op in flow.named("ones_like") if op.phase == "backward" and op.inputs):
+    for root in flow.roots():
         terms = list(_terms(flow, root.inputs[0]))
         trained = sum(bool(flow.step.requires_grad[one.row]) for one in terms)
         for term in terms if trained else ():
@@ -118,8 +118,8 @@ def penalty_without_graph(flow: Flow) -> Iterator[Finding]:
 
 
 ELSEWHERE = (
-    "Compute the term of what is to be trained, without detach(), comparison, numpy() or a new torch.tensor() on the "
-    "way, or take it out of this loss."
+    "Compute the term of what is to be trained, without detach() on the way, or take it out of this loss. Nothing, if "
+    "its gradients are to be added to those of a later backward pass."
 )
 
 
@@ -127,68 +127,70 @@ ELSEWHERE = (
 def untrained_term(flow: Flow) -> Iterator[Finding]:
     """The gradient of a term of the loss reaches nothing that the optimizer changes then, where those of others do.
 
-    Such as where a fake is detached in the generator's turn, too, or a new tensor is made of a prediction; a hint where
-    a later backward pass may add to these gradients.
+    Such as where a fake is detached in the generator's turn, too; a hint where the parameters it reaches are changed
+    later, as another backward pass may add to their gradients.
     """
-    changed = [
-        (op.op_id, {one.memory for one in op.inputs if one.name}) for op in flow.ops.values() if op.phase == "optimizer"
-    ]
-    roots = [op for op in flow.named("ones_like") if op.phase == "backward" and op.inputs]
-    for root in roots if changed else ():
+    roots = [*flow.roots()]
+    updates = [(op.op_id, changed) for op in flow.ops.values() if (changed := _changed(flow, op))] if roots else []
+    for root in roots:
         terms = [one for one in _terms(flow, root.inputs[0]) if flow.step.requires_grad[one.row]]
-        first = next((op_id for op_id, _ in changed if op_id > root.op_id), root.op_id)
-        end = next((other.op_id for other in roots if other.op_id > first), None)
-        next_changed = set[int]().union(*(of for at, of in changed if first <= at < (end or at + 1)))
-        reached = [_reached(flow, term, next_changed) for term in terms] if len(terms) > 1 else []
-        for term, (ends, leaf) in zip(terms, reached, strict=True) if any(met is None for met, _ in reached) else ():
-            made = None if ends is None else flow.maker(term)
-            if ends is None or made is None or -1 in ends:
+        now = _next_changed(updates, root, roots) if len(terms) > 1 else set()
+        ends = [_ends(flow, term, now) for term in terms] if now else []
+        trained = sum(one is None for one in ends)
+        for term, reached in zip(terms, ends, strict=False):
+            made = flow.maker(term)
+            if not trained or not reached or made is None:
                 continue
-            place = leaf or _cut(flow, made, is_end=True) or made
-            where = f"ends in {len(ends)} parameters that" if ends else "reaches no parameter that"
-            verb = "it does not change" if ends else "it changes"
+            place = _cut(flow, made) or made
             message = (
-                f"a term of the loss, made by {made.name}, trains nothing that the optimizer changes after this "
-                f"backward pass: its gradient {where} {verb}, where those of other terms reach what it changes"
+                f"a term of the loss, made by {made.name}, trains nothing: its gradient ends in {len(reached)} "
+                f"parameters, of which the optimizer changes none after this backward pass; {trained} of the "
+                f"{len(terms)} terms that are added reach what it changes"
             )
-            is_later = bool(ends & set[int]().union(*(of for _, of in changed)))
-            evidence = {"term_op_id": made.op_id, "parameters": len(ends)}
+            is_later = any(reached & changed for _, changed in updates)
             yield untrained_term.finding(
-                message, ELSEWHERE, place.op_id, severity="hint" if is_later else "warning", evidence=evidence
+                message,
+                ELSEWHERE,
+                place.op_id,
+                severity="hint" if is_later else "warning",
+                evidence={"term_op_id": made.op_id, "parameters": len(reached)},
             )
 
 
-def _reached(flow: Flow, term: Tensor, wanted: set[int]) -> tuple[set[int] | None, Op | None]:
-    """Returns the memory of the parameters in which the gradient of a term ends, -1 for what is not known; null if one
-    is wanted. And the op that made a tensor of the step in which it ends.
+def _changed(flow: Flow, op: Op) -> set[int]:
+    """Returns the memory of the parameters that an optimizer reads, or that are written by hand."""
+    if op.phase == "optimizer":
+        return {one.memory for one in op.inputs if one.name}
+    written = op.outputs if op.is_ahead and op.name.endswith("_") else []
+    return {one.memory for one in written if one.memory in flow.held}
+
+
+def _next_changed(updates: Sequence[tuple[int, set[int]]], root: Op, roots: Sequence[Op]) -> set[int]:
+    """Returns the memory that is changed after a backward pass, up to the next one that begins after that."""
+    first = next((at for at, _ in updates if at > root.op_id), None)
+    if first is None:
+        return set()
+    end = next((other.op_id for other in roots if other.op_id > first), None)
+    return set[int]().union(*(changed for at, changed in updates if first <= at and (end is None or at < end)))
+
+
+def _ends(flow: Flow, term: Tensor, wanted: set[int]) -> set[int] | None:
+    """Returns the memory of the parameters that the gradient of a term reaches; null if one is wanted, none if it
+    reaches other tensors, too, such as samples.
     """
-    needs, ends, leaf = flow.step.requires_grad, set[int](), None
-    met = reachable([term], lambda tensor: _with_gradient(flow, tensor))
-    for tensor in met:
-        maker = flow.maker(tensor)
-        if tensor.name is not None or maker is None:
-            ends.add(tensor.memory if tensor.name is not None else -1)
-        elif not any(needs[one.row] for one in maker.inputs):
-            leaf = leaf or maker
-            ends |= set() if _is_of_numbers(flow, tensor) else {-1}
-        if ends & wanted:
-            return None, None
-    return ends, leaf
+    needs, ends = flow.step.requires_grad, set[int]()
 
+    def onward(tensor: Tensor) -> list[Tensor]:
+        maker = None if tensor.name else flow.maker(tensor)
+        return [] if maker is None else [one for one in maker.inputs if needs[one.row]]
 
-def _is_of_numbers(flow: Flow, tensor: Tensor) -> bool:
-    """Returns whether torch.tensor() has made it of numbers, which have no gradient: no sample, and no copy of one."""
-    op = flow.maker(tensor)
-    while op is not None and op.inputs and op.name in COPIES | DETACHES and op.name != "lift_fresh":
-        op = flow.maker(op.inputs[0])
-    return op is not None and op.name == "lift_fresh"
-
-
-def _with_gradient(flow: Flow, tensor: Tensor) -> list[Tensor]:
-    """Returns what the gradient of a tensor goes to next."""
-    maker = None if tensor.name is not None else flow.maker(tensor)
-    needs = flow.step.requires_grad
-    return [] if maker is None else [one for one in maker.inputs if needs[one.row]]
+    is_known = True
+    for tensor in reachable([term], onward):
+        if tensor.memory in wanted and tensor.name:
+            return None
+        ends |= {tensor.memory} if tensor.name else set()
+        is_known &= bool(tensor.name or onward(tensor))
+    return ends if is_known else set()
 
 
 def _terms(flow: Flow, tensor: Tensor) -> Iterator[Tensor]:
@@ -214,15 +216,13 @@ def _loss_name(flow: Flow, op: Op) -> str | None:
     return name.rpartition(".")[2] if name is not None and LOSS.search(name) else None
 
 
-def _cut(flow: Flow, op: Op, is_end: bool = False) -> Op | None:
-    """Returns the nearest op before that got values with a gradient, and gave numbers without.
-
-    `is_end`: where the op made no gradient for what it gave, as what comes after may have one of other tensors.
-    """
+def _cut(flow: Flow, op: Op) -> Op | None:
+    """Returns the nearest op before that got values with a gradient, and gave numbers without."""
+    needs = flow.step.requires_grad
     for op_id in islice(reachable([op.op_id], lambda one: _made_by(flow, one)), MOST_BEFORE):
-        before, needs = flow.ops[op_id], flow.step.requires_grad
-        is_cut = not is_end or not (before.name in CONSTANTS or any(needs[one.row] for one in before.outputs))
-        if before.is_ahead and is_cut and any(needs[one.row] for one in before.inputs):
+        before = flow.ops[op_id]
+        is_cut = before.is_ahead and before.name not in CONSTANTS and not any(needs[one.row] for one in before.outputs)
+        if is_cut and any(needs[one.row] for one in before.inputs):
             return before
     return None
 

@@ -17,18 +17,3 @@ def test_integers_require_none():
     trace = record(lambda: x.max(0))
     outputs = trace.tensors[trace.tensors["role"] == "output"]
     assert outputs[["dtype", "requires_grad"]].values.tolist() == [["float32", True], ["int64", False]]
-
-
-def test_a_leaf_that_was_made_and_dropped_inside_requires_one():
-    x, labels = torch.ones(3, requires_grad=True), torch.ones(3)
-
-    def step():
-        hard = torch.tensor([1.0, 0.0, 1.0], requires_grad=True)
-        return ((hard * labels).sum() + x.sum()).backward()
-
-    trace = record(step)
-    product = trace.ops.query("op == 'aten.mul.Tensor'")["op_id"].iloc[0]
-    rows = trace.tensors[trace.tensors["op_id"] == product]
-    assert rows["requires_grad"].tolist() == [True, False, True]
-    made = trace.tensors[(trace.tensors["tensor_id"] == rows["tensor_id"].iloc[0]) & (trace.tensors["op_id"] < product)]
-    assert not made["requires_grad"].any()

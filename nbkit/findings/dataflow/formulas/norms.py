@@ -1,13 +1,13 @@
 """Rules about what is normalized over another dimension than it is summed over: similarities, mixtures, penalties."""
 
-from collections.abc import Container, Iterator
+from collections import defaultdict
+from collections.abc import Iterator
 
 from nbkit.findings.dataflow.attention import PRODUCTS
 from nbkit.findings.dataflow.dims import dim_after
 from nbkit.findings.dataflow.flow import Flow, Op
 from nbkit.findings.finding import Finding, rule
 from nbkit.ops.families import ADDS, DIVIDES, FACTORS, FORMS, LOG_SOFTMAX, SUBTRACTS, VECTOR_NORMS, family
-from nbkit.step.step import Tensor
 
 LENGTH = family("FORMS CLAMPS ADDS")
 REDUCTIONS = frozenset({"mean", "sum"})
@@ -20,21 +20,27 @@ WHOLE = "Take the norm of each sample's whole gradient: gradients.flatten(1).nor
 
 @rule("warning", rank=63)
 def normalized_dim(flow: Flow) -> Iterator[Finding]:
-    """Vectors are brought to length 1 over one dimension, and compared by a product that sums over another one."""
-    unit = {op.op_id: dims for op in flow.named(*DIVIDES) if (dims := _unit_dims(flow, op))}
-    for op_id, dims in unit.items():
-        op, dim = flow.ops[op_id], dims[0]
-        for product, is_summed, other in _products(flow, op, dim) if len(dims) == 1 else ():
-            if is_summed or not _is_unit(flow, other, unit):
+    """Vectors are brought to length 1 over one dimension, and a product compares them over another one with vectors of
+    length 1 over that.
+
+    Where neither side has length 1 over what is summed, as in a covariance of features, it may be meant.
+    """
+    factors: dict[int, list[tuple[Op, int, bool, int]]] = defaultdict(list)
+    for op in flow.named(*DIVIDES):
+        dims = _unit_dims(flow, op)
+        for product, is_summed, size in _products(flow, op, dims[0]) if len(dims) == 1 else ():
+            factors[product].append((op, dims[0], is_summed, size))
+    for product, sides in factors.items():
+        for op, dim, is_summed, size in sides if any(is_summed for *_, is_summed, _ in sides) else ():
+            if is_summed:
                 continue
             shape = [*op.outputs[0].shape]
             message = (
                 f"vectors {shape} are brought to length 1 over dimension {dim}, of size {shape[dim]}, and "
-                f"{product.name} compares them with other vectors of length 1 over another dimension: what it gives "
-                "are no cosines"
+                f"{flow.ops[product].name} compares them with others by a sum over another dimension, of size {size}, "
+                "over which the others have length 1: what it gives are no cosines"
             )
-            yield normalized_dim.finding(message, FEATURES, op.op_id, evidence={"product_op_id": product.op_id})
-            break
+            yield normalized_dim.finding(message, FEATURES, op.op_id, evidence={"product_op_id": product})
 
 
 def _unit_dims(flow: Flow, op: Op) -> list[int]:
@@ -48,16 +54,8 @@ def _unit_dims(flow: Flow, op: Op) -> list[int]:
     return [int(dim) % len(op.inputs[0].shape) for dim in dims] if isinstance(dims, list) and order == 2 else []
 
 
-def _is_unit(flow: Flow, tensor: Tensor, unit: Container[int]) -> bool:
-    """Returns whether a tensor is, or is a mean of, what was brought to length 1."""
-    op = flow.origin(tensor)
-    while op is not None and op.name in REDUCTIONS and op.inputs:
-        op = flow.origin(op.inputs[0])
-    return op is not None and op.op_id in unit
-
-
-def _products(flow: Flow, op: Op, dim: int) -> Iterator[tuple[Op, bool, Tensor]]:
-    """Yields the products that read what an op gave, with whether each sums over `dim` of it, and its other factor."""
+def _products(flow: Flow, op: Op, dim: int) -> Iterator[tuple[int, bool, int]]:
+    """Yields the products that read what an op gave, with whether each sums over `dim` of it, and the size it does."""
     pending = [(op, dim)]
     for made, at in pending:
         for reader in flow.readers(made) if len(pending) < MOST_STEPS else ():
@@ -65,17 +63,19 @@ def _products(flow: Flow, op: Op, dim: int) -> Iterator[tuple[Op, bool, Tensor]]
             if not reader.is_ahead or place < 0:
                 continue
             if reader.name in PRODUCTS and place in FACTORS[reader.name]:
-                left, right = FACTORS[reader.name]
-                summed = len(reader.inputs[place].shape) - (1 if place == left else 2)
-                yield reader, at == summed, reader.inputs[right if place == left else left]
+                shape = reader.inputs[place].shape
+                summed = len(shape) - (1 if place == FACTORS[reader.name][0] else 2)
+                yield reader.op_id, at == summed, shape[summed]
             elif (after := _after(reader, place, at)) is not None:
                 pending.append((reader, after))
 
 
 def _after(op: Op, place: int, dim: int) -> int | None:
     """Returns where a dimension is after an op of another form, a mean or a sum; GONE where it was summed over."""
+    if op.name in FORMS:
+        return GONE if dim == GONE else dim_after(op, place, dim)
     if op.name not in REDUCTIONS:
-        return GONE if dim == GONE and op.name in FORMS else dim_after(op, place, dim) if op.name in FORMS else None
+        return None
     dims, count = op.arguments.get("dim"), len(op.inputs[place].shape)
     if not isinstance(dims, list) or not dims:
         return None

@@ -56,19 +56,19 @@ def numbered_samples(flow: Flow) -> Iterator[Finding]:
     over the other dimension.
     """
     for op in flow.named(*ADDS):
-        x, part = op.inputs if op.is_ahead and len(op.inputs) == 2 else (None, None)
-        if x is None or part is None or len(x.shape) != 3 or part.shape != (x.shape[0], 1, x.shape[2]):
-            continue
-        table = flow.behind(part, FORMS | PARTS)
-        is_table = table.memory in flow.held and table.numel > part.numel > x.shape[2]
-        lengths = {*filter(None, map(_length, flow.ops.values()))} if is_table else set()
-        if lengths and x.shape[1] in lengths and x.shape[0] not in lengths and table.shape[0] > x.shape[0]:
-            message = (
-                f"{x.shape[0]} rows of the table {[*table.shape]} are added to {[*x.shape]} along dimension 0, which "
-                f"is the batch, as attention is over the {x.shape[1]} positions of dimension 1: each sample gets a "
-                "number, and its positions get none"
-            )
-            yield numbered_samples.finding(message, POSITIONS, op.op_id, evidence={"table": table.name})
+        for x, part in (op.inputs, op.inputs[::-1]) if op.is_ahead and len(op.inputs) == 2 else ():
+            if len(x.shape) != 3 or part.shape != (x.shape[0], 1, x.shape[2]) or x.shape[0] == 1:
+                continue
+            table = flow.behind(part, FORMS | PARTS)
+            is_table = table.memory in flow.held and table.numel > part.numel
+            lengths = {*filter(None, map(_length, flow.ops.values()))} if is_table else set()
+            if x.shape[1] in lengths and x.shape[0] not in lengths:
+                message = (
+                    f"{x.shape[0]} rows of the table {[*table.shape]} are added to {[*x.shape]} along dimension 0, "
+                    f"which is the batch, as attention is over the {x.shape[1]} positions of dimension 1: each sample "
+                    "gets a number, and its positions get none"
+                )
+                yield numbered_samples.finding(message, POSITIONS, op.op_id, evidence={"table": table.name})
 
 
 def _length(op: Op) -> int | None:
